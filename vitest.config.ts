@@ -1,0 +1,23 @@
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+
+const src = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+
+/** Tests import the package by its own name and get the sources. */
+export const alias = [
+  { find: /^effect-agents$/, replacement: src("index.ts") },
+  { find: /^effect-agents\/(Claude|Codex|Copilot)$/, replacement: src("drivers/$1.ts") },
+  { find: /^effect-agents\/(\w+)$/, replacement: src("$1.ts") }
+]
+
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    include: ["test/**/*.test.ts"],
+    exclude: ["test/real/**", "**/node_modules/**"],
+    pool: "forks",
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    teardownTimeout: 10_000
+  }
+})
