@@ -1,0 +1,111 @@
+/**
+ * What is asked of an agent: plain data, the same for all of them, encodable to JSON.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import * as Session from "./Session.js"
+
+/**
+ * What the agent may do without asking.
+ *
+ * - `ReadOnly` (default): look, never change anything.
+ * - `Plan`: look and propose; the agent's own plan mode.
+ * - `Edit`: change files under the working directory; shell commands as far as the agent gates them itself.
+ * - `Auto`: work on its own inside the agent's own sandbox or classifier.
+ * - `Bypass`: no checks at all. Only for machines that may be lost.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Permission = Schema.Literal("ReadOnly", "Plan", "Edit", "Auto", "Bypass")
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type Permission = typeof Permission.Type
+
+/**
+ * Which variables of the host's environment the agent sees.
+ *
+ * - `"minimal"` (default): what a program needs to run at all (PATH, HOME, locale, …) and the variables by which the
+ *   agent finds its configuration and its account.
+ * - `"inherit"`: everything, except the markers by which an agent knows that it runs inside another one.
+ * - `{ only: [...] }`: these and nothing else.
+ *
+ * Variables that the host does not have are skipped; `env` of the request beats them all.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const EnvPolicy = Schema.Union(
+  Schema.Literal("minimal", "inherit"),
+  Schema.Struct({ only: Schema.Array(Schema.String) })
+)
+
+/**
+ * @since 0.1.0
+ * @category models
+ */
+export type EnvPolicy = typeof EnvPolicy.Type
+
+/**
+ * One request. Only `prompt` is required.
+ *
+ * | field | meaning | default |
+ * | --- | --- | --- |
+ * | `prompt` | what to do; any length, may begin with `-` | |
+ * | `model`, `effort` | passed on as they are, never checked here | the agent's own |
+ * | `thinking` | `false` switches the model's thinking off | the agent's own |
+ * | `system` | added to the agent's own system prompt | none |
+ * | `permission` | what the agent may do without asking | `ReadOnly` |
+ * | `cwd` | working directory | the host's |
+ * | `addDirs` | further directories that it may use | none |
+ * | `env` | variables of the agent and all it starts | none |
+ * | `envPolicy` | which of the host's variables it sees | `minimal` |
+ * | `session` | new, resume or fork | new |
+ * | `outputSchema` | a JSON schema that the answer must have; the value is in the outcome's `structured` | none |
+ * | `extraArgs` | added to the command line unchecked: what they do is yours | none |
+ *
+ * What an agent cannot do is refused with `AgentUnsupported` before anything is started, never left out silently.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class AgentRequest extends Schema.Class<AgentRequest>("effect-agents/AgentRequest")({
+  prompt: Schema.String,
+  model: Schema.optional(Schema.NonEmptyString),
+  effort: Schema.optional(Schema.NonEmptyString),
+  thinking: Schema.optional(Schema.Boolean),
+  system: Schema.optional(Schema.String),
+  permission: Schema.optionalWith(Permission, { default: () => "ReadOnly" }),
+  cwd: Schema.optional(Schema.NonEmptyString),
+  addDirs: Schema.optionalWith(Schema.Array(Schema.NonEmptyString), { default: () => [] }),
+  env: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { default: () => ({}) }),
+  envPolicy: Schema.optionalWith(EnvPolicy, { default: () => "minimal" }),
+  session: Schema.optionalWith(Session.Session, { default: () => Session.fresh() }),
+  outputSchema: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
+  extraArgs: Schema.optionalWith(Schema.Array(Schema.String), { default: () => [] })
+}) {}
+
+/**
+ * Makes a request. Throws a `ParseError` when a value is not of the right form; decode with
+ * `Schema.decodeUnknown(AgentRequest.AgentRequest)` what comes from outside.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest } from "effect-agents"
+ *
+ * const request = AgentRequest.make({
+ *   prompt: "Fix the failing test",
+ *   permission: "Edit",
+ *   cwd: "packages/core"
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (fields: ConstructorParameters<typeof AgentRequest>[0]): AgentRequest => AgentRequest.make(fields)
