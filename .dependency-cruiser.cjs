@@ -1,0 +1,59 @@
+// The rooms of src from the lowest to the highest. A room imports itself and lower ones, never a higher one.
+const modules = (...names) => names.map((name) => `^src/${name}[.]ts$`)
+const rooms = {
+  data: modules("Agent(Error|Event|Outcome|Request)", "Containment", "Session", "Teardown"),
+  kernel: modules("(Node)?ProcessTree", "internal/(kernel|node).*"),
+  contract: modules("AgentDriver"),
+  drivers: modules("(internal/)?drivers/.*"),
+  agents: modules("Agent(Run)?", "internal/run/.*"),
+  barrel: modules("index")
+}
+const names = Object.keys(rooms)
+const helpers = modules("internal/[^/]+")
+const kernel = [...rooms.kernel, ...modules("Containment", "Teardown")]
+
+const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to })
+
+module.exports = {
+  forbidden: [
+    ...names.slice(0, -1).map((name, index) =>
+      rule(`${name}-imports-upwards`, "Dependencies point from a higher room to a lower one.", { path: rooms[name] }, {
+        path: names.slice(index + 1).flatMap((higher) => rooms[higher])
+      })
+    ),
+    rule("kernel-imports-agents", "The kernel is useful alone: it knows nothing of agents, not even their data.", {
+      path: kernel
+    }, { path: "^src/", pathNot: [...kernel, ...helpers] }),
+    rule("helper-imports-room", "What stands in src/internal itself is for every room: it uses none.", {
+      path: helpers,
+      pathNot: rooms.kernel
+    }, { path: "^src/", pathNot: helpers }),
+    rule("module-without-room", "A new module is given its room in .dependency-cruiser.cjs.", {
+      path: "^src/",
+      pathNot: [...Object.values(rooms).flat(), ...helpers]
+    }, {}),
+    rule("driver-imports-driver", "Each driver stands alone.", { path: "^src/drivers/([^/]+)[.]ts$" }, {
+      path: "^src/drivers/",
+      pathNot: "^src/drivers/$1[.]ts$"
+    }),
+    rule("outside-imports-internal", "Internal modules may change at any time.", { pathNot: "^(src|test)/" }, {
+      path: "^src/internal/"
+    }),
+    rule("example-imports-by-path", "An example imports the package by its name, as its reader will.", {
+      path: "^examples/"
+    }, { path: "^(src|test)/", dependencyTypesNot: ["aliased"] }),
+    rule("src-imports-outside", "The library stands alone.", { path: "^src/" }, { path: "^(test|examples|scripts)/" }),
+    rule("not-a-dependency", "The library uses Node and its peers, nothing else.", { path: "^src/" }, {
+      path: "^node_modules/",
+      pathNot: "^node_modules/(effect|@effect/platform|@effect/platform-node)/"
+    }),
+    rule("not-resolvable", "The import leads nowhere.", {}, { couldNotResolve: true }),
+    rule("cycle", "No cycles.", {}, { circular: true })
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "types", "node", "default"] }
+  }
+}

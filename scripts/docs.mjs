@@ -1,0 +1,59 @@
+// Every public export carries @since, @category and a sentence; every public module a head of its own and an example.
+import ts from "typescript"
+import { publicModules, read, report } from "./files.mjs"
+
+const problems = []
+let exportsSeen = 0
+let withExample = 0
+
+const textOf = (doc) => (ts.getTextOfJSDocComment(doc?.comment) ?? "").trim()
+const isExported = (statement) =>
+  ts.canHaveModifiers(statement)
+  && (ts.getModifiers(statement) ?? []).some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword)
+const lastDoc = (node) => (node.jsDoc ?? []).at(-1)
+
+/** Names a statement exports, each with the node that bears its comment. */
+const exportsOf = (statement) => {
+  if (ts.isExportDeclaration(statement)) {
+    if (statement.exportClause === undefined) return [["*", statement]]
+    if (ts.isNamespaceExport(statement.exportClause)) return [[statement.exportClause.name.text, statement]]
+    return statement.exportClause.elements.map((element) => [
+      element.name.text,
+      element.jsDoc === undefined ? statement : element
+    ])
+  }
+  if (!isExported(statement)) return []
+  if (ts.isVariableStatement(statement)) {
+    return statement.declarationList.declarations.map((declaration) => [declaration.name.getText(), statement])
+  }
+  return [[statement.name?.text ?? "default", statement]]
+}
+
+for (const { source } of [{ source: "src/index.ts" }, ...publicModules]) {
+  const file = ts.createSourceFile(source, read(source), ts.ScriptTarget.ES2022, true)
+  const place = (node) => `${source}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
+  const described = new Set()
+  const exported = file.statements.flatMap(exportsOf)
+
+  for (const [name, node] of exported) if (textOf(lastDoc(node)) !== "") described.add(name)
+  for (const [name, node] of exported) {
+    const doc = lastDoc(node)
+    const tags = doc === undefined ? [] : (doc.tags ?? []).map((tag) => tag.tagName.text)
+    if (tags.includes("internal")) continue
+    exportsSeen++
+    if (/```ts/.test(doc?.getText() ?? "")) withExample++
+    if (!tags.includes("since")) problems.push(`${place(node)} ${name} has no @since`)
+    if (source === "src/index.ts") continue
+    const category = (doc?.tags ?? []).find((tag) => tag.tagName.text === "category")
+    if (category === undefined || textOf(category) === "") problems.push(`${place(node)} ${name} has no @category`)
+    else if (/^(utils?|misc)$/i.test(textOf(category))) problems.push(`${place(node)} ${name} has an empty category`)
+    if (!described.has(name)) problems.push(`${place(node)} ${name} is not described`)
+  }
+
+  if (source === "src/index.ts") continue
+  const head = /^\/\*\*[\s\S]*?\*\//.exec(file.text)?.[0] ?? ""
+  if (!head.includes("@since") || head.includes("@category")) problems.push(`${source} does not begin with its own doc`)
+  if (!/^ *\* *```ts/m.test(file.text)) problems.push(`${source} has no example`)
+}
+
+report(`docs (${exportsSeen} exports, ${withExample} with an example of their own)`, problems)
