@@ -1,0 +1,25 @@
+/**
+ * Runs every example as a process of its own, and fails when one of them does.
+ */
+import { Command, CommandExecutor, Path } from "@effect/platform"
+import { NodeRuntime } from "@effect/platform-node"
+import { Console, Effect } from "effect"
+import { NodeProcessTree } from "effect-agents"
+
+const examples = ["demo", "timeout", "race", "fanout", "retry", "pipeline"]
+
+const runExample = (name: string) =>
+  Effect.gen(function*() {
+    const path = yield* Path.Path
+    const file = yield* path.fromFileUrl(new URL(`./${name}.ts`, import.meta.url))
+    yield* Console.log(`--- ${name}`)
+    return yield* Command.make("tsx", file).pipe(Command.stdout("inherit"), Command.stderr("inherit"), Command.exitCode)
+  })
+
+const program = Effect.gen(function*() {
+  const failed = yield* Effect.filter(examples, (name) => Effect.map(runExample(name), (code) => code !== 0))
+  if (failed.length > 0) return yield* Effect.dieMessage(`failed: ${failed.join(", ")}`)
+  yield* Console.log(`--- ${examples.length} examples passed`)
+})
+
+program.pipe(Effect.provide(NodeProcessTree.layer), NodeRuntime.runMain)

@@ -1,0 +1,106 @@
+/**
+ * What the process table says, seen from outside: nothing of the library is asked. A process belongs to a test when the
+ * test's mark is in its arguments or in the environment it was started with; zombies and the dead do not count.
+ */
+import { assert } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
+import { readdirSync, readFileSync } from "node:fs"
+
+export interface Seen {
+  readonly pid: number
+  readonly parent: number
+  readonly startTime: number
+  readonly state: string
+  readonly command: string
+}
+
+const read = (pid: number, name: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "latin1")
+  } catch {
+    // Ended while it was looked at, or somebody else's.
+    return ""
+  }
+}
+
+/** One process, or nothing when it does not live. */
+const look = (pid: number): Seen | undefined => {
+  const stat = read(pid, "stat")
+  // The name of the program stands in brackets and may hold anything.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const state = fields[0] ?? ""
+  return state === "" || state === "Z" || state === "X" ? undefined : {
+    pid,
+    parent: Number(fields[1]),
+    startTime: Number(fields[19]),
+    state,
+    command: read(pid, "cmdline").replaceAll("\0", " ").trim()
+  }
+}
+
+const all = (): ReadonlyArray<number> =>
+  readdirSync("/proc").map(Number).filter((pid) => pid > 1 && pid !== process.pid)
+
+/** Who lives and carries the mark. */
+export const aliveWith = (mark: string): Effect.Effect<ReadonlyArray<Seen>> =>
+  Effect.sync(() =>
+    all().flatMap((pid) => {
+      const seen = look(pid)
+      return seen !== undefined && (seen.command.includes(mark) || read(pid, "environ").includes(mark)) ? [seen] : []
+    })
+  )
+
+/** Whether this very process lives, not another one of its number. */
+export const isAlive = (seen: Seen): Effect.Effect<boolean> =>
+  Effect.sync(() => look(seen.pid)?.startTime === seen.startTime)
+
+/** Nobody carries the mark, now. */
+export const expectGone = (mark: string): Effect.Effect<void> =>
+  Effect.map(aliveWith(mark), (left) => assert.deepStrictEqual(left, [], "something is left in the process table"))
+
+/** Waits for a condition; dies when it does not come true in time. */
+export const waitUntil = <E, R>(
+  what: string,
+  condition: Effect.Effect<boolean, E, R>,
+  options?: { readonly deadline?: Duration.DurationInput | undefined }
+): Effect.Effect<void, E, R> =>
+  Effect.gen(function*() {
+    const clock = Clock.make()
+    const end = (yield* clock.currentTimeMillis) + Duration.toMillis(options?.deadline ?? "10 seconds")
+    while (!(yield* condition)) {
+      if ((yield* clock.currentTimeMillis) > end) return yield* Effect.dieMessage(`waited in vain: ${what}`)
+      yield* Effect.provideService(Effect.sleep("5 millis"), Clock.Clock, clock)
+    }
+  })
+
+/** Waits until at least `count` processes sleep under the mark, the descendants that the fakes leave behind. */
+export const waitForSleepers = (mark: string, count: number): Effect.Effect<ReadonlyArray<Seen>> => {
+  const sleepers = Effect.map(aliveWith(mark), (seen) => seen.filter(({ command }) => command.startsWith("sleep ")))
+  return waitUntil(`${count} processes with the mark`, Effect.map(sleepers, (seen) => seen.length >= count)).pipe(
+    Effect.zipRight(sleepers)
+  )
+}
+
+const reap = (mark: string): Effect.Effect<void> =>
+  Effect.gen(function*() {
+    const left = yield* aliveWith(mark)
+    for (const seen of left) {
+      if (yield* isAlive(seen)) {
+        yield* Effect.ignore(Effect.try(() => process.kill(seen.pid, "SIGKILL")))
+      }
+    }
+    return left.length === 0
+  }).pipe((look) => waitUntil(`the end of what carries ${mark}`, look))
+
+/**
+ * A mark that nothing else in the system carries. Whatever still does at the end of the scope is killed, so that a test
+ * that fails leaves nothing behind.
+ */
+export const makeMark: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.map(Random.nextIntBetween(0, 1_000_000_000), (n) => `7${String(n).padStart(9, "0")}`),
+  reap
+)
