@@ -63,10 +63,12 @@ export type Partial = typeof Partial.Type
  * @since 0.1.0
  * @category errors
  */
-export class AgentNotInstalled extends Schema.TaggedError<AgentNotInstalled>("effect-agents/AgentError/AgentNotInstalled")(
-  "AgentNotInstalled",
-  { agent: Schema.String, program: Schema.String, looked: Schema.Array(Schema.String), hint: Schema.String }
-) {
+export class AgentNotInstalled
+  extends Schema.TaggedError<AgentNotInstalled>("effect-agents/AgentError/AgentNotInstalled")(
+    "AgentNotInstalled",
+    { agent: Schema.String, program: Schema.String, looked: Schema.Array(Schema.String), hint: Schema.String }
+  )
+{
   /**
    * @since 0.1.0
    */
@@ -262,10 +264,12 @@ export class AgentTurnFailed extends Schema.TaggedError<AgentTurnFailed>("effect
  * @since 0.1.0
  * @category errors
  */
-export class AgentFlagRejected extends Schema.TaggedError<AgentFlagRejected>("effect-agents/AgentError/AgentFlagRejected")(
-  "AgentFlagRejected",
-  after
-) {
+export class AgentFlagRejected
+  extends Schema.TaggedError<AgentFlagRejected>("effect-agents/AgentError/AgentFlagRejected")(
+    "AgentFlagRejected",
+    after
+  )
+{
   /**
    * @since 0.1.0
    */
@@ -333,13 +337,15 @@ export class AgentIncomplete extends Schema.TaggedError<AgentIncomplete>("effect
  * @since 0.1.0
  * @category errors
  */
-export class AgentFailed extends Schema.TaggedError<AgentFailed>("effect-agents/AgentError/AgentFailed")("AgentFailed", {
-  ...after,
-  code: Schema.NullOr(Schema.Number),
-  signal: Schema.NullOr(Schema.String),
-  stderrTail: Schema.String,
-  cause: Schema.optional(Schema.Defect)
-}) {
+export class AgentFailed
+  extends Schema.TaggedError<AgentFailed>("effect-agents/AgentError/AgentFailed")("AgentFailed", {
+    ...after,
+    code: Schema.NullOr(Schema.Number),
+    signal: Schema.NullOr(Schema.String),
+    stderrTail: Schema.String,
+    cause: Schema.optional(Schema.Defect)
+  })
+{
   /**
    * @since 0.1.0
    */

@@ -213,5 +213,6 @@ export type AgentEvent = typeof AgentEvent.Type
  * @since 0.1.0
  * @category models
  */
-export type Unstamped = AgentEvent extends infer E ? E extends AgentEvent ? Types.Simplify<Omit<E, "at" | "seq">> : never
+export type Unstamped = AgentEvent extends infer E ?
+  E extends AgentEvent ? Types.Simplify<Omit<E, "at" | "seq">> : never
   : never

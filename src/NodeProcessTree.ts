@@ -1,0 +1,153 @@
+/**
+ * Process trees on Node: layers of `ProcessTree.Spawner`, and a `CommandExecutor` whose every command is a tree.
+ *
+ * @since 0.1.0
+ */
+import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import { SystemError } from "@effect/platform/Error"
+import type * as FileSystem from "@effect/platform/FileSystem"
+import type * as Path from "@effect/platform/Path"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as Effect from "effect/Effect"
+import * as Inspectable from "effect/Inspectable"
+import * as Layer from "effect/Layer"
+import * as PubSub from "effect/PubSub"
+import * as Stream from "effect/Stream"
+import type { Platform } from "./internal/kernel/platform.js"
+import * as posix from "./internal/kernel/posix.js"
+import * as internal from "./internal/kernel/tree.js"
+import * as windows from "./internal/kernel/windows.js"
+import * as ProcessTree from "./ProcessTree.js"
+import * as Teardown from "./Teardown.js"
+
+/**
+ * Options of a Spawner. `teardown`: the policy of trees that have none of their own, by default `Teardown.graceful()`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options {
+  readonly teardown?: Teardown.Teardown | undefined
+}
+
+const platform = (): Platform =>
+  process.platform === "win32" ? windows.make() : posix.make(process.platform === "linux")
+
+/**
+ * The Spawner of this machine.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = Effect.fnUntraced(function*(options?: Options) {
+  const reports = yield* PubSub.sliding<Teardown.TeardownReport>(256)
+  const settings: internal.Settings = {
+    platform: platform(),
+    teardown: options?.teardown ?? Teardown.graceful(),
+    onReport: (report) =>
+      Effect.zipRight(
+        PubSub.publish(reports, report),
+        report.survivors.length > 0
+          ? Effect.logWarning(`process tree not empty: ${report}`)
+          : Effect.logDebug(`process tree ended: ${report}`)
+      )
+  }
+  return ProcessTree.Spawner.of({
+    start: (command, options) => internal.start(settings, command, options),
+    reports: Stream.fromPubSub(reports),
+    host: Effect.sync(() => ({
+      platform: process.platform,
+      arch: process.arch,
+      cwd: process.cwd(),
+      environment: internal.inherited()
+    }))
+  })
+})
+
+/**
+ * Process trees with options of your own, and the file system and paths that the agents' drivers need.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { NodeProcessTree, Teardown } from "effect-agents"
+ *
+ * const quick = NodeProcessTree.layerWith({ teardown: Teardown.graceful("500 millis") })
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerWith = (
+  options?: Options
+): Layer.Layer<ProcessTree.Spawner | FileSystem.FileSystem | Path.Path> =>
+  Layer.mergeAll(Layer.effect(ProcessTree.Spawner, make(options)), NodeFileSystem.layer, NodePath.layer)
+
+/**
+ * Process trees, and the file system and paths that the agents' drivers need.
+ *
+ * While a tree is alive, SIGINT, SIGTERM and SIGHUP to the host never leave it behind: `NodeRuntime.runMain` interrupts
+ * its program on the first one (SIGHUP counts as SIGTERM) and all finalizers run; a second one skips the grace. Without
+ * anybody who listens, and at `process.exit` and uncaught exceptions, all trees are killed at once.
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer: Layer.Layer<ProcessTree.Spawner | FileSystem.FileSystem | Path.Path> = layerWith()
+
+const ProcessProto = {
+  [CommandExecutor.ProcessTypeId]: CommandExecutor.ProcessTypeId,
+  ...Inspectable.BaseProto
+} as const
+
+const toProcess = (tree: ProcessTree.ProcessTree): CommandExecutor.Process => ({
+  ...ProcessProto,
+  pid: tree.pid,
+  stdin: tree.stdin,
+  stdout: tree.stdout,
+  stderr: tree.stderr,
+  isRunning: tree.isRunning,
+  exitCode: Effect.flatMap(tree.exit, ({ code, signal }) =>
+    code === null
+      ? Effect.fail(
+        new SystemError({
+          module: "Command",
+          method: "exitCode",
+          reason: "Unknown",
+          pathOrDescriptor: tree.pid,
+          description: `ended by ${signal ?? "an unknown signal"}`
+        })
+      )
+      : Effect.succeed(CommandExecutor.ExitCode(code))),
+  kill: (signal = "SIGTERM") => Effect.zipRight(tree.signal(signal, "tree"), Effect.asVoid(tree.exit)),
+  toJSON: () => ({ _id: "@effect/platform/CommandExecutor/Process", pid: tree.pid })
+})
+
+/**
+ * A drop-in for `NodeCommandExecutor.layer`: every `Command` of the program becomes a tree. What it starts ends with its
+ * scope, also what ignores SIGTERM or has left its group.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { Effect } from "effect"
+ * import { NodeProcessTree } from "effect-agents"
+ *
+ * const tests = Command.exitCode(Command.make("npm", "test")).pipe(
+ *   Effect.timeout("2 minutes"),
+ *   Effect.provide(NodeProcessTree.layerCommandExecutor)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layerCommandExecutor: Layer.Layer<CommandExecutor.CommandExecutor> = Layer.effect(
+  CommandExecutor.CommandExecutor,
+  Effect.map(
+    ProcessTree.Spawner,
+    (spawner) => CommandExecutor.makeExecutor((command) => Effect.map(spawner.start(command), toProcess))
+  )
+).pipe(Layer.provide(layer))

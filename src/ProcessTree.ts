@@ -1,0 +1,183 @@
+/**
+ * A process and everything it starts, as one scoped resource. While the scope is open it runs; when the scope closes,
+ * for whatever reason, the process and all its descendants are ended and a report says what was done and what, if
+ * anything, is still there.
+ *
+ * Knows nothing of agents: any `@effect/platform` `Command` can be run as a tree.
+ *
+ * @since 0.1.0
+ */
+import type * as Command from "@effect/platform/Command"
+import type * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type { PlatformError } from "@effect/platform/Error"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Inspectable from "effect/Inspectable"
+import * as Predicate from "effect/Predicate"
+import type * as Scope from "effect/Scope"
+import type * as Sink from "effect/Sink"
+import type * as Stream from "effect/Stream"
+import type * as Teardown from "./Teardown.js"
+
+/**
+ * @since 0.1.0
+ * @category type ids
+ */
+export const TypeId: unique symbol = Symbol.for("effect-agents/ProcessTree")
+
+/**
+ * @since 0.1.0
+ * @category type ids
+ */
+export type TypeId = typeof TypeId
+
+/**
+ * How the leader ended: by itself with `code`, or by `signal`. One of the two is `null`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Exit {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+/**
+ * A process of a tree, as the process table shows it. `startTime` as in `Teardown.KilledProcess`, `by` is what it was
+ * recognised by, `state` the letter of the process table (`R` running, `S` sleeping, `T` stopped, `D` in the kernel).
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Member {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  readonly session: number
+  readonly startTime: number
+  readonly state: string
+  readonly command: string
+  readonly by: Teardown.Evidence
+}
+
+/**
+ * A running tree.
+ *
+ * - `pid`: of the leader; also the number of its own session and group (POSIX).
+ * - `stdin`, `stdout`, `stderr`: of the leader. Output that is not read keeps the leader waiting, and is not lost when
+ *   it ends; both ends are discarded once the teardown begins.
+ * - `exit`: waits for the end of the leader, and does not fail. Others may live on until the teardown.
+ * - `isRunning`: whether the leader has not ended yet.
+ * - `members`: who is there now, the leader first, zombies left out. Reads the process table.
+ * - `signal`: to the leader, or to all. Does not wait. Does nothing once nobody is there.
+ * - `teardown`: ends the tree now instead of at the end of the scope, and returns the report; any number of times.
+ * - `report`: waits for the report of the teardown, whoever began it.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ProcessTree extends Inspectable.Inspectable {
+  readonly [TypeId]: TypeId
+  readonly pid: CommandExecutor.ProcessId
+  readonly stdin: Sink.Sink<void, Uint8Array, never, PlatformError>
+  readonly stdout: Stream.Stream<Uint8Array, PlatformError>
+  readonly stderr: Stream.Stream<Uint8Array, PlatformError>
+  readonly exit: Effect.Effect<Exit>
+  readonly isRunning: Effect.Effect<boolean>
+  readonly members: Effect.Effect<ReadonlyArray<Member>>
+  readonly signal: (signal: Teardown.Signal, to?: "leader" | "tree") => Effect.Effect<void>
+  readonly teardown: Effect.Effect<Teardown.TeardownReport>
+  readonly report: Effect.Effect<Teardown.TeardownReport>
+}
+
+/**
+ * Options of one tree.
+ *
+ * - `teardown`: the policy, by default that of the Spawner.
+ * - `stdin`: `"ignore"` closes the standard input from the start; by default what the command says.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface StartOptions {
+  readonly teardown?: Teardown.Teardown | undefined
+  readonly stdin?: "ignore" | undefined
+}
+
+/**
+ * The machine that a Spawner starts processes on. `environment` is what a child inherits unless told otherwise.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Host {
+  readonly platform: string
+  readonly arch: string
+  readonly cwd: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/**
+ * Starts processes as trees. Provided by `NodeProcessTree.layer`.
+ *
+ * - `start`: see the function of the same name.
+ * - `reports`: the reports of all teardowns from now on; a slow reader loses the oldest beyond 256.
+ * - `host`: where the processes run.
+ *
+ * @since 0.1.0
+ * @category tags
+ */
+export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Spawner, {
+  readonly start: (
+    command: Command.Command,
+    options?: StartOptions
+  ) => Effect.Effect<ProcessTree, PlatformError, Scope.Scope>
+  readonly reports: Stream.Stream<Teardown.TeardownReport>
+  readonly host: Effect.Effect<Host>
+}>() {}
+
+/**
+ * Whether a value is a process tree.
+ *
+ * @since 0.1.0
+ * @category refinements
+ */
+export const isProcessTree = (u: unknown): u is ProcessTree => Predicate.hasProperty(u, TypeId)
+
+/**
+ * Starts a command as a tree that lives as long as the scope.
+ *
+ * Fails with a `PlatformError` when the program or the working directory does not exist (`NotFound`), is not
+ * executable (`PermissionDenied`), or the operating system refuses (arguments too large, no more processes). The
+ * command's own end, whatever its exit code, is not a failure: see `ProcessTree.exit`.
+ *
+ * A piped command is one tree per part; the tree of the last part is returned, the others end with the same scope.
+ * `Command.runInShell` runs the command by `/bin/sh -c`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { Effect, Stream } from "effect"
+ * import { NodeProcessTree, ProcessTree, Teardown } from "effect-agents"
+ *
+ * const build = Effect.scoped(Effect.gen(function*() {
+ *   const tree = yield* ProcessTree.start(Command.make("npm", "run", "build"), {
+ *     teardown: Teardown.graceful("2 seconds")
+ *   })
+ *   yield* tree.stdout.pipe(Stream.decodeText(), Stream.runForEach((text) => Effect.log(text)))
+ *   return yield* tree.exit
+ * })).pipe(
+ *   Effect.timeout("5 minutes"), // on timeout nothing of the build is left
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const start = (
+  command: Command.Command,
+  options?: StartOptions
+): Effect.Effect<ProcessTree, PlatformError, Spawner | Scope.Scope> =>
+  Effect.flatMap(Spawner, (spawner) => spawner.start(command, options))

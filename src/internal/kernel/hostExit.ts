@@ -1,0 +1,93 @@
+/**
+ * What the end of the host means for the trees that are alive in it. One set of listeners for all trees of the process,
+ * there only while a tree is.
+ *
+ * - A signal that somebody else listens to (`NodeRuntime.runMain` does) is theirs: they interrupt, finalizers run. The
+ *   next one skips the grace, the one after that ends everything at once and then the host.
+ * - A signal that nobody else listens to would have ended the host: all trees are killed at once, then it does.
+ * - SIGHUP, which `runMain` does not know, is passed on as SIGTERM to those who listen to that.
+ * - At `process.exit` and after an uncaught exception all trees are killed, synchronously.
+ */
+import type { Sweep } from "./sweep.js"
+
+export interface LiveTree {
+  /** The whole teardown without grace, for a host that cannot wait. */
+  readonly killNow: () => Sweep
+}
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
+type HostSignal = typeof signals[number]
+
+// Another copy of this module in the process must be known as one of ours, or each would wait for the other to act.
+const ours = Symbol.for("effect-agents/hostExit")
+
+const live = new Set<LiveTree>()
+let received = 0
+
+/** Whether a second signal asked for the grace to be cut short. */
+export const urgent = (): boolean => received > 1
+
+/** How long the pass at the host's exit may take. */
+const syncBoundMs = 2000
+
+const killAllNow = (): void => {
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  let sweeps = [...live].map((tree) => tree.killNow())
+  live.clear()
+  const deadline = performance.now() + syncBoundMs
+  while (sweeps.length > 0 && performance.now() < deadline) {
+    let pause = 0
+    sweeps = sweeps.filter((sweep) => {
+      const next = sweep.next()
+      if (next.done !== true) pause = Math.max(pause, next.value)
+      return next.done !== true
+    })
+    if (pause > 0) Atomics.wait(cell, 0, 0, pause)
+  }
+}
+
+const isOurs = (listener: object): boolean => ours in listener
+
+const listensElsewhere = (signal: HostSignal): boolean => process.listeners(signal).some((other) => !isOurs(other))
+
+const onSignal = (signal: HostSignal): void => {
+  received++
+  if (received === 2) return
+  if (received === 1) {
+    if (listensElsewhere(signal)) return
+    if (signal === "SIGHUP" && listensElsewhere("SIGTERM")) {
+      for (const listener of process.rawListeners("SIGTERM")) {
+        if (!isOurs(listener)) Reflect.apply(listener, process, ["SIGTERM"])
+      }
+      return
+    }
+  }
+  killAllNow()
+  uninstall()
+  process.kill(process.pid, signal)
+}
+
+const listener = (signal: HostSignal) => Object.assign(() => onSignal(signal), { [ours]: true })
+
+const listeners = signals.map((signal) => [signal, listener(signal)] as const)
+
+const install = (): void => {
+  received = 0
+  process.on("exit", killAllNow)
+  // First in line: a listener that removes itself when called would be gone before it is counted.
+  for (const [signal, listener] of listeners) process.prependListener(signal, listener)
+}
+
+const uninstall = (): void => {
+  process.removeListener("exit", killAllNow)
+  for (const [signal, listener] of listeners) process.removeListener(signal, listener)
+}
+
+export const add = (tree: LiveTree): void => {
+  if (live.size === 0) install()
+  live.add(tree)
+}
+
+export const remove = (tree: LiveTree): void => {
+  if (live.delete(tree) && live.size === 0) uninstall()
+}

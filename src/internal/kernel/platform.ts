@@ -1,0 +1,40 @@
+/**
+ * What differs between systems: how a program is started so that its descendants stay known, and how they are ended.
+ */
+import type { PlatformError } from "@effect/platform/Error"
+import type * as Either from "effect/Either"
+import type * as ProcessTree from "../../ProcessTree.js"
+import type * as Teardown from "../../Teardown.js"
+import type { Sweep } from "./sweep.js"
+
+export interface Start {
+  readonly file: string
+  readonly args: ReadonlyArray<string>
+  readonly environment: Record<string, string>
+  readonly watch: (pid: number) => Reaper
+}
+
+export interface Reaper {
+  readonly pid: number
+  readonly members: () => ReadonlyArray<ProcessTree.Member>
+  readonly signal: (signal: Teardown.Signal, to: "leader" | "tree") => void
+  readonly leaderEnded: () => void
+  readonly end: (options: {
+    readonly policy: Teardown.Teardown
+    readonly reason: Teardown.Reason
+    readonly urgent: () => boolean
+    readonly outputHeld: () => boolean
+  }) => Sweep
+}
+
+export interface Platform {
+  readonly detached: boolean
+  readonly shell: string
+  readonly shellArguments: (line: string) => ReadonlyArray<string>
+  readonly resolve: (
+    program: string,
+    cwd: string,
+    searchPath: string | undefined
+  ) => Either.Either<string, PlatformError>
+  readonly start: (file: string, args: ReadonlyArray<string>, environment: Record<string, string>) => Start
+}

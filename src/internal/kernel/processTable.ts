@@ -1,0 +1,202 @@
+/**
+ * The process table as the sweep needs it. Reads are synchronous on purpose: a sweep races against processes that fork,
+ * reading by promises is three to five times slower, and the pass at the host's exit cannot wait for anything.
+ */
+import * as fs from "node:fs"
+import type { Mark } from "./mark.js"
+import { carriesEnvironment, carriesRlimit } from "./mark.js"
+
+/** One process. `startTime` in clock ticks since boot on Linux, in milliseconds since the epoch elsewhere. */
+export interface Row {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  readonly session: number
+  readonly startTime: number
+  readonly state: string
+  readonly command: string
+  readonly dead: boolean
+}
+
+export interface ProcessTable {
+  /**
+   * The table, newest pid first, without the pids to `skip`. Rows are read as they are asked for, so that the reader can
+   * act on each at once. `undefined` when the table cannot be read just now.
+   */
+  readonly rows: (skip: (pid: number) => boolean) => Iterable<Row> | undefined
+  readonly row: (pid: number) => Row | undefined
+  /** Whether the process of this row still lives. */
+  readonly lives: (row: Row) => boolean
+  /** Which mark of the tree the process carries. `certain` is false when an absent mark may be one that is hidden. */
+  readonly markOf: (row: Row, mark: Mark) => {
+    readonly by: "environment" | "rlimit" | undefined
+    readonly certain: boolean
+  }
+  /** For how many milliseconds a pid cannot come round again. */
+  readonly pidReuseMs: number
+}
+
+/** Reads a file of /proc into one shared buffer: these files have no size, are small, and are read by the thousand. */
+const readProc = (() => {
+  let buffer = Buffer.allocUnsafe(16384)
+  return (path: string): Buffer | undefined => {
+    let fd: number
+    try {
+      fd = fs.openSync(path, "r")
+    } catch {
+      return undefined
+    }
+    try {
+      let length = 0
+      for (;;) {
+        const read = fs.readSync(fd, buffer, length, buffer.length - length, null)
+        if (read === 0) return buffer.subarray(0, length)
+        length += read
+        if (length === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2)
+      }
+    } catch {
+      return undefined
+    } finally {
+      fs.closeSync(fd)
+    }
+  }
+})()
+
+/**
+ * A line of /proc/PID/stat. The command stands in parentheses and may itself hold spaces, newlines and parentheses, so
+ * the fields are counted from the last one.
+ */
+export const parseStat = (pid: number, text: string): Row | undefined => {
+  const open = text.indexOf("(")
+  const close = text.lastIndexOf(")")
+  if (open < 0 || close < open) return undefined
+  const fields = text.slice(close + 2).split(" ", 20)
+  const state = fields[0]
+  const startTime = Number(fields[19])
+  if (state === undefined || !Number.isFinite(startTime)) return undefined
+  return {
+    pid,
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+    session: Number(fields[3]),
+    startTime,
+    state,
+    command: text.slice(open + 1, close),
+    // A process whose main thread has ended while others run is shown as a zombie, and is not dead.
+    dead: state === "X" || (state === "Z" && !(Number(fields[17]) > 1))
+  }
+}
+
+const pidMax = (): number => {
+  try {
+    return Number(fs.readFileSync("/proc/sys/kernel/pid_max", "latin1"))
+  } catch {
+    return 0
+  }
+}
+
+const rowOf = (pid: number): Row | undefined => {
+  const stat = readProc(`/proc/${pid}/stat`)
+  return stat === undefined ? undefined : parseStat(pid, stat.toString("latin1"))
+}
+
+function* procRows(names: ReadonlyArray<string>, skip: (pid: number) => boolean): Generator<Row> {
+  const pids: Array<number> = []
+  for (const name of names) {
+    const first = name.charCodeAt(0)
+    if (first > 47 && first < 58) pids.push(Number(name))
+  }
+  pids.sort((a, b) => b - a)
+  for (const pid of pids) {
+    const row = skip(pid) ? undefined : rowOf(pid)
+    if (row !== undefined) yield row
+  }
+}
+
+export const linux = (): ProcessTable => ({
+  rows: (skip) => {
+    try {
+      return procRows(fs.readdirSync("/proc"), skip)
+    } catch {
+      return undefined
+    }
+  },
+  row: rowOf,
+  lives: (row) => {
+    const current = rowOf(row.pid)
+    return current !== undefined && current.startTime === row.startTime && !current.dead
+  },
+  markOf: (row, mark) => {
+    const limits = mark.rlimit === undefined ? undefined : readProc(`/proc/${row.pid}/limits`)
+    if (mark.rlimit !== undefined && limits !== undefined && carriesRlimit(limits.toString("latin1"), mark.rlimit)) {
+      return { by: "rlimit", certain: true }
+    }
+    const environ = readProc(`/proc/${row.pid}/environ`)
+    if (environ !== undefined && carriesEnvironment(environ, mark)) return { by: "environment", certain: true }
+    return { by: undefined, certain: limits !== undefined && limits.length > 0 }
+  },
+  // 32,768 forks take more than a second on any machine. Where the pid space is smaller, nothing is remembered.
+  pidReuseMs: pidMax() >= 32768 ? 250 : 0
+})
+
+/** What `ps` must print for `parsePs`. */
+export const psArguments: ReadonlyArray<string> = ["-A", "-o", "pid=,ppid=,pgid=,state=,lstart=,comm="]
+
+const psLine = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)$/
+
+/** The output of `ps` with `psArguments`. `ps` of macOS has no usable session column: the group stands for it. */
+export const parsePs = (text: string): ReadonlyArray<Row> =>
+  text.split("\n").flatMap((line) => {
+    const match = psLine.exec(line)
+    if (match === null) return []
+    const [, pid, parent, group, state = "", started = "", path = ""] = match
+    const startTime = Date.parse(started)
+    if (Number.isNaN(startTime)) return []
+    return [{
+      pid: Number(pid),
+      parent: Number(parent),
+      group: Number(group),
+      session: Number(group),
+      startTime,
+      state: state.charAt(0),
+      command: path.slice(path.lastIndexOf("/") + 1),
+      dead: state.startsWith("Z")
+    }]
+  })
+
+/**
+ * Other POSIX systems, by `ps`: one call a look, and one for the environments. Sees groups, sessions as far as they are
+ * groups, living parents, and the environments that the system lets it read.
+ */
+export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): ProcessTable => {
+  let environments: Map<number, string> | undefined
+  return {
+    rows: (skip) => {
+      const text = ps(psArguments)
+      if (text === undefined) return undefined
+      environments = undefined
+      return parsePs(text).filter((row) => !skip(row.pid)).sort((a, b) => b.pid - a.pid)
+    },
+    row: (pid) => parsePs(ps(["-p", String(pid), ...psArguments.slice(1)]) ?? "")[0],
+    // Asked within milliseconds of the look that made the row: no pid comes round that fast, and a `ps` would not be.
+    lives: (row) => {
+      try {
+        return process.kill(row.pid, 0)
+      } catch (error) {
+        return error instanceof Error && "code" in error && error.code === "EPERM"
+      }
+    },
+    markOf: (row, mark) => {
+      environments ??= new Map(
+        (ps(["-A", "-E", "-ww", "-o", "pid=,command="]) ?? "").split("\n").map((line) => {
+          const trimmed = line.trimStart()
+          const space = trimmed.indexOf(" ")
+          return [Number(trimmed.slice(0, space)), trimmed.slice(space + 1)] as const
+        })
+      )
+      const found = environments.get(row.pid)?.includes(mark.id) === true
+      return { by: found ? "environment" : undefined, certain: false }
+    },
+    pidReuseMs: 0
+  }
+}

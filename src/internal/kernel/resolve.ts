@@ -1,0 +1,125 @@
+/**
+ * Finds the program before it is started. The shim in front of it would turn a missing one into exit code 127 of a
+ * shell, and the operating system reports a missing working directory as a missing program.
+ */
+import type { PlatformError, SystemErrorReason } from "@effect/platform/Error"
+import { SystemError } from "@effect/platform/Error"
+import * as Either from "effect/Either"
+import * as fs from "node:fs"
+import * as path from "node:path"
+
+const failure = (
+  reason: SystemErrorReason,
+  method: string,
+  pathOrDescriptor: string,
+  description: string,
+  cause?: unknown
+): PlatformError => new SystemError({ module: "Command", method, reason, pathOrDescriptor, description, cause })
+
+const reasons: { readonly [code: string]: SystemErrorReason } = {
+  ENOENT: "NotFound",
+  ENOTDIR: "NotFound",
+  EACCES: "PermissionDenied",
+  EPERM: "PermissionDenied",
+  EAGAIN: "Busy",
+  EMFILE: "Busy",
+  ENFILE: "Busy",
+  ENOMEM: "Busy",
+  ELOOP: "BadResource",
+  E2BIG: "BadResource"
+}
+
+/** An error of Node as a `PlatformError` of the module `Command`. */
+export const fromErrno = (method: string, program: string) => (cause: unknown): PlatformError => {
+  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "UNKNOWN"
+  return failure(
+    reasons[code] ?? "Unknown",
+    method,
+    program,
+    cause instanceof Error ? cause.message : String(cause),
+    cause
+  )
+}
+
+export const directory = (cwd: string): Either.Either<string, PlatformError> =>
+  Either.try({
+    try: () => fs.statSync(cwd),
+    catch: fromErrno("cwd", cwd)
+  }).pipe(
+    Either.flatMap((stat) =>
+      stat.isDirectory() ? Either.right(cwd) : Either.left(failure("BadResource", "cwd", cwd, "not a directory"))
+    )
+  )
+
+type Candidate = "executable" | "not-executable" | "missing"
+
+const inspect = (file: string): Candidate => {
+  try {
+    if (!fs.statSync(file).isFile()) return "missing"
+    fs.accessSync(file, fs.constants.X_OK)
+    return "executable"
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EACCES" ? "not-executable" : "missing"
+  }
+}
+
+/** The interpreter of a script, when it is named in the first line and does not exist. */
+const missingInterpreter = (file: string): string | undefined => {
+  let fd: number
+  try {
+    fd = fs.openSync(file, "r")
+  } catch {
+    return undefined
+  }
+  try {
+    const head = Buffer.alloc(256)
+    const text = head.subarray(0, fs.readSync(fd, head, 0, head.length, 0)).toString("latin1")
+    const interpreter = /^#![ \t]*(\S+)/.exec(text)?.[1]
+    return interpreter === undefined || fs.existsSync(interpreter) ? undefined : interpreter
+  } catch {
+    return undefined
+  } finally {
+    fs.closeSync(fd)
+  }
+}
+
+const runnable = (program: string, file: string): Either.Either<string, PlatformError> => {
+  const interpreter = missingInterpreter(file)
+  return interpreter === undefined
+    ? Either.right(file)
+    : Either.left(failure("NotFound", "spawn", program, `its interpreter ${interpreter} does not exist`))
+}
+
+/** The file that `program` names, by the search path of the child, as exec would find it. */
+export const executable = (
+  program: string,
+  cwd: string,
+  searchPath: string | undefined
+): Either.Either<string, PlatformError> => {
+  if (program.length === 0 || program.includes("\0")) {
+    return Either.left(failure("NotFound", "spawn", program, "not the name of a program"))
+  }
+  if (program.includes("/")) {
+    const file = path.resolve(cwd, program)
+    const found = inspect(file)
+    return found === "executable"
+      ? runnable(program, file)
+      : Either.left(
+        found === "missing"
+          ? failure("NotFound", "spawn", program, "no such program")
+          : failure("PermissionDenied", "spawn", program, "not executable")
+      )
+  }
+  let refused: string | undefined
+  for (const entry of (searchPath ?? "/usr/local/bin:/usr/bin:/bin").split(":")) {
+    const file = path.resolve(cwd, entry, program)
+    const found = inspect(file)
+    if (found === "executable") return runnable(program, file)
+    if (found === "not-executable") refused ??= file
+  }
+  return Either.left(
+    refused === undefined
+      ? failure("NotFound", "spawn", program, "no such program on PATH")
+      : failure("PermissionDenied", "spawn", program, `${refused} is not executable`)
+  )
+}

@@ -1,0 +1,172 @@
+/**
+ * Which processes belong to a tree, and the looks at the process table that tell.
+ *
+ * The set decides, never the leader: once the leader is gone its children have other parents, other groups and other
+ * sessions. A process is identified by pid and start time.
+ */
+import type { Evidence } from "../../Teardown.js"
+import type { Mark } from "./mark.js"
+import type { ProcessTable, Row } from "./processTable.js"
+
+export interface Found {
+  readonly row: Row
+  readonly by: Evidence
+}
+
+export interface Tracker {
+  readonly leader: Row
+  /** One look at the whole table. `act` is called for every living member the moment it is found, newest first. */
+  readonly look: (act?: (found: Found) => void) => ReadonlyArray<Found>
+  /** Whether any process that was alive at the last look still is: a cheap question between two looks. */
+  readonly anyKnownAlive: () => boolean
+  readonly leaderAlive: () => boolean
+  /** To be called when the leader's end is known: from then on its group is trusted only while somebody is in it. */
+  readonly leaderEnded: () => void
+  /** Signals one member, unless it has become somebody else. */
+  readonly signal: (found: Found, signal: NodeJS.Signals) => "sent" | "gone" | "not-permitted"
+  /**
+   * Signals the group of a member, at most once a look: atomic against fork, so nobody in it gets away, and no shell has
+   * time to begin its next command between the end of the last one and its own. Tells whether that reached the member.
+   */
+  readonly signalGroup: (found: Found, signal: NodeJS.Signals) => boolean
+  readonly looks: () => number
+}
+
+export interface Options {
+  readonly table: ProcessTable
+  readonly leader: Row
+  readonly mark: Mark
+  /** The host: never a member, and neither is anybody whose only tie is to be in its group or session. */
+  readonly host: Row
+  readonly now: () => number
+}
+
+const key = (row: Row): string => `${row.pid}:${row.startTime}`
+
+export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
+  const members = new Map<string, Evidence>([[key(leader), "leader"]])
+  const strangers = new Map<number, { readonly startTime: number; readonly at: number }>()
+  let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader" }]
+  let groups = new Set<number>()
+  let sessions = new Set<number>()
+  let signalled = new Map<number, boolean>()
+  let rootOpen = true
+  let leaderGone = false
+  let lastLook = 0
+  let looks = 0
+
+  const own = (id: number): boolean => id > 1 && id !== host.group && id !== host.session
+
+  const tie = (row: Row, living: Map<number, string>): Evidence | undefined => {
+    const known = members.get(key(row))
+    if (known !== undefined) return known
+    if (rootOpen && own(leader.pid)) {
+      if (row.group === leader.pid) return "group"
+      if (row.session === leader.pid) return "session"
+    }
+    if (sessions.has(row.session)) return "session"
+    if (groups.has(row.group)) return "group"
+    return row.parent > 1 && living.has(row.parent) ? "parent" : undefined
+  }
+
+  const admit = (row: Row, by: Evidence, living: Map<number, string>): Found => {
+    members.set(key(row), by)
+    living.set(row.pid, key(row))
+    if (own(row.session) && row.session !== host.session) sessions.add(row.session)
+    if (own(row.group) && row.session !== host.session) groups.add(row.group)
+    return { row, by }
+  }
+
+  const look: Tracker["look"] = (act) => {
+    const at = now()
+    // A session number may be used again once its last member is gone: ties by number hold for the moment only.
+    if (at - lastLook > 1000) {
+      groups = new Set()
+      sessions = new Set()
+    }
+    lastLook = at
+    looks++
+    signalled = new Map()
+    const rows = table.rows((pid) => {
+      const stranger = strangers.get(pid)
+      return pid <= 1 || pid === host.pid || (stranger !== undefined && at - stranger.at < table.pidReuseMs)
+    })
+    if (rows === undefined) return alive
+    const found: Array<Found> = []
+    const untied: Array<Row> = []
+    const living = new Map<number, string>()
+    for (const row of rows) {
+      if (row.dead) continue
+      const stranger = strangers.get(row.pid)
+      if (row.startTime < leader.startTime) {
+        strangers.set(row.pid, { startTime: row.startTime, at })
+        continue
+      }
+      let by = tie(row, living)
+      if (by === undefined && stranger?.startTime !== row.startTime) {
+        const marked = table.markOf(row, mark)
+        by = marked.by
+        // Marks come by fork alone: who has none now and hides nothing never gets one.
+        if (by === undefined && marked.certain) {
+          strangers.set(row.pid, { startTime: row.startTime, at: Number.NEGATIVE_INFINITY })
+        }
+      }
+      if (by === undefined) {
+        untied.push(row)
+        continue
+      }
+      const member = admit(row, by, living)
+      found.push(member)
+      act?.(member)
+    }
+    for (let again = untied.length > 0 && found.length > 0; again;) {
+      again = false
+      for (let index = untied.length - 1; index >= 0; index--) {
+        const row = untied[index]
+        const by = row === undefined ? undefined : tie(row, living)
+        if (row === undefined || by === undefined) continue
+        untied.splice(index, 1)
+        const member = admit(row, by, living)
+        found.push(member)
+        act?.(member)
+        again = true
+      }
+    }
+    if (leaderGone && !found.some(({ row }) => row.group === leader.pid || row.session === leader.pid)) rootOpen = false
+    alive = found
+    return found
+  }
+
+  return {
+    leader,
+    look,
+    looks: () => looks,
+    anyKnownAlive: () => alive.some(({ row }) => table.lives(row)),
+    leaderAlive: () => !leaderGone && table.lives(leader),
+    leaderEnded: () => {
+      leaderGone = true
+    },
+    signal: ({ row }, signal) => {
+      if (row.pid <= 1 || row.pid === host.pid || !table.lives(row)) return "gone"
+      try {
+        process.kill(row.pid, signal)
+        return "sent"
+      } catch (error) {
+        return error instanceof Error && "code" in error && error.code === "EPERM" ? "not-permitted" : "gone"
+      }
+    },
+    signalGroup: ({ row }, signal) => {
+      if (!own(row.group) || row.session === host.session) return false
+      const already = signalled.get(row.group)
+      if (already !== undefined) return already
+      let reached = false
+      try {
+        reached = process.kill(-row.group, signal)
+      } catch {
+        // Nobody in it may be signalled, or nobody is left: members are then signalled one by one.
+      }
+      signalled.set(row.group, reached)
+      return reached
+    }
+  }
+}

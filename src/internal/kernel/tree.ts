@@ -1,0 +1,259 @@
+/**
+ * One tree on a POSIX system or on Windows: start it, watch it, end it.
+ */
+import * as Command from "@effect/platform/Command"
+import * as CommandExecutor from "@effect/platform/CommandExecutor"
+import type { PlatformError } from "@effect/platform/Error"
+import * as NodeSink from "@effect/platform-node/NodeSink"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Inspectable from "effect/Inspectable"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Sink from "effect/Sink"
+import * as Stream from "effect/Stream"
+import * as ChildProcess from "node:child_process"
+import type { Readable } from "node:stream"
+import * as ProcessTree from "../../ProcessTree.js"
+import * as Teardown from "../../Teardown.js"
+import * as hostExit from "./hostExit.js"
+import type { Platform, Reaper } from "./platform.js"
+import * as resolve from "./resolve.js"
+import type { Sweep } from "./sweep.js"
+
+export interface Settings {
+  readonly platform: Platform
+  readonly teardown: Teardown.Teardown
+  readonly onReport: (report: Teardown.TeardownReport) => Effect.Effect<void>
+}
+
+interface Spawned {
+  readonly child: ChildProcess.ChildProcess
+  readonly reaper: Reaper
+  readonly exit: Deferred.Deferred<ProcessTree.Exit>
+  readonly command: Command.StandardCommand
+  readonly sweep: (policy: Teardown.Teardown, reason: Teardown.Reason) => Sweep
+  readonly live: hostExit.LiveTree
+}
+
+const stdio = (channel: Command.Command.Input | Command.Command.Output): "pipe" | "inherit" =>
+  typeof channel === "string" ? channel : "pipe"
+
+const environmentOf = (command: Command.StandardCommand): Record<string, string> => {
+  const own = Object.fromEntries(command.env)
+  return command.extendEnv ? { ...inherited(), ...own } : own
+}
+
+/** The environment of the host, without the undefined members that its type allows. */
+export const inherited = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => value === undefined ? [] : [[name, value]])
+  )
+
+/**
+ * Watches a child from the very tick in which it was forked, so that no interruption, no end of the host and no early
+ * exit can come between.
+ */
+const watch = (
+  child: ChildProcess.ChildProcess,
+  reaper: Reaper,
+  exit: Deferred.Deferred<ProcessTree.Exit>,
+  command: Command.StandardCommand
+): Spawned => {
+  // Errors after the start are those of pipes whose other end has gone: the end of the process tells more.
+  child.on("error", () => {})
+  child.stdin?.on("error", () => {})
+  for (const output of [child.stdout, child.stderr]) {
+    // Without a reader at the exit, Node throws away what is in the pipe.
+    output?.on("readable", () => {})
+    output?.on("error", () => {})
+  }
+  child.once("exit", (code, signal) => {
+    reaper.leaderEnded()
+    Deferred.unsafeDone(exit, Exit.succeed({ code, signal }))
+  })
+  const sweep: Spawned["sweep"] = (policy, reason) =>
+    reaper.end({ policy, reason, urgent: hostExit.urgent, outputHeld: () => !ended(child.stdout) })
+  const live: hostExit.LiveTree = { killNow: () => sweep(Teardown.immediate, "host-exit") }
+  hostExit.add(live)
+  return { child, reaper, exit, command, sweep, live }
+}
+
+const spawn = (
+  { platform }: Settings,
+  command: Command.StandardCommand,
+  options: ProcessTree.StartOptions
+): Effect.Effect<Spawned, PlatformError> =>
+  Effect.gen(function*() {
+    const exit = yield* Deferred.make<ProcessTree.Exit>()
+    const environment = environmentOf(command)
+    const cwd = yield* Option.match(command.cwd, {
+      onNone: () => Either.right(process.cwd()),
+      onSome: resolve.directory
+    })
+    const shell = command.shell === false ? undefined : command.shell === true ? platform.shell : command.shell
+    const file = yield* platform.resolve(shell ?? command.command, cwd, environment["PATH"])
+    const args = shell === undefined
+      ? command.args
+      : platform.shellArguments([command.command, ...command.args].join(" "))
+    const start = platform.start(file, args, environment)
+    const failed = resolve.fromErrno("spawn", command.command)
+    const spawned = yield* Effect.try({
+      try: () => {
+        const child = ChildProcess.spawn(start.file, start.args, {
+          cwd,
+          env: start.environment,
+          detached: platform.detached,
+          windowsHide: true,
+          stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
+          ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
+          ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
+        })
+        return child.pid === undefined
+          ? Either.left(child)
+          : Either.right(watch(child, start.watch(child.pid), exit, command))
+      },
+      catch: failed
+    })
+    return yield* Either.match(spawned, {
+      onLeft: (child) =>
+        Effect.async<never, PlatformError>((resume) => {
+          child.once("error", (error) => resume(Effect.fail(failed(error))))
+        }),
+      onRight: Effect.succeed
+    })
+  })
+
+/** The rest of what the tree says is nobody's: read on, so that it does not wait for us while it ends. */
+const discard = (output: Readable | null): void => {
+  if (output === null) return
+  output.removeAllListeners("readable")
+  output.resume()
+}
+
+const ended = (output: Readable | null): boolean => output === null || output.readableEnded || output.destroyed
+
+const liveClock = Clock.make()
+
+/** Native time: under a test clock the real process would be waited for for ever. */
+const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
+  Effect.suspend(() => {
+    const loop: Effect.Effect<Teardown.TeardownReport> = Effect.suspend(() => {
+      const next = sweep.next()
+      return next.done === true ? Effect.succeed(next.value) : Effect.zipRight(Effect.sleep(next.value), loop)
+    })
+    return loop
+  }).pipe(Effect.withClock(liveClock))
+
+const makeTree = (settings: Settings, spawned: Spawned, policy: Teardown.Teardown) =>
+  Effect.gen(function*() {
+    const { child, command, exit, live, reaper, sweep } = spawned
+    const done = yield* Deferred.make<Teardown.TeardownReport>()
+    const outputs = [child.stdout, child.stderr]
+
+    const end = (reason: Teardown.Reason) =>
+      Effect.suspend(() => {
+        outputs.forEach(discard)
+        return drive(sweep(policy, reason))
+      }).pipe(
+        Effect.tap((report) =>
+          Effect.annotateCurrentSpan({
+            "process.tree.reason": report.reason,
+            "process.tree.verified": report.verified,
+            "process.tree.killed": report.killed.length,
+            "process.tree.survivors": report.survivors.length,
+            "process.tree.looks": report.looks
+          })
+        ),
+        Effect.withSpan("ProcessTree.teardown", {
+          attributes: { "process.pid": reaper.pid, "process.executable.name": command.command },
+          captureStackTrace: false
+        }),
+        Effect.ensuring(Effect.sync(() => {
+          hostExit.remove(live)
+          child.stdin?.destroy()
+          for (const output of outputs) output?.destroy()
+        })),
+        Effect.tap(settings.onReport),
+        Effect.onExit((exit) => Deferred.done(done, exit))
+      )
+
+    let begun = false
+    const teardown = (reason: Teardown.Reason): Effect.Effect<Teardown.TeardownReport> =>
+      Effect.uninterruptible(Effect.suspend(() => {
+        if (begun) return Deferred.await(done)
+        begun = true
+        return end(reason)
+      }))
+
+    const stdout = readFrom(child.stdout, "stdout", command)
+    const tree: ProcessTree.ProcessTree = {
+      [ProcessTree.TypeId]: ProcessTree.TypeId,
+      ...Inspectable.BaseProto,
+      toJSON: () => ({ _id: "ProcessTree", pid: reaper.pid, command: command.command }),
+      pid: CommandExecutor.ProcessId(reaper.pid),
+      stdin: child.stdin === null
+        ? Sink.drain
+        : NodeSink.fromWritable(() => child.stdin!, resolve.fromErrno("stdin", command.command)),
+      stdout: typeof command.stdout === "string" ? stdout : Stream.transduce(stdout, command.stdout),
+      stderr: readFrom(child.stderr, "stderr", command),
+      exit: Deferred.await(exit),
+      isRunning: Effect.negate(Deferred.isDone(exit)),
+      members: Effect.sync(reaper.members),
+      signal: (signal, to = "leader") => Effect.sync(() => reaper.signal(signal, to)),
+      teardown: teardown("completed"),
+      report: Deferred.await(done)
+    }
+    return { tree, teardown }
+  })
+
+const readFrom = (
+  output: Readable | null,
+  name: string,
+  command: Command.StandardCommand
+): Stream.Stream<Uint8Array, PlatformError> =>
+  output === null ? Stream.empty : NodeStream.fromReadable(() => output, resolve.fromErrno(name, command.command))
+
+const reasonOf = (exit: Exit.Exit<unknown, unknown>): Teardown.Reason =>
+  Exit.isSuccess(exit) ? "completed" : Exit.isInterrupted(exit) ? "interrupted" : "failed"
+
+const startOne = (
+  settings: Settings,
+  command: Command.StandardCommand,
+  options: ProcessTree.StartOptions
+): Effect.Effect<ProcessTree.ProcessTree, PlatformError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.flatMap(spawn(settings, command, options), (spawned) =>
+      makeTree(settings, spawned, options.teardown ?? settings.teardown)),
+    ({ teardown }, exit) =>
+      teardown(reasonOf(exit))
+  ).pipe(
+    Effect.map(({ tree }) => tree),
+    Effect.tap((tree) =>
+      typeof command.stdin === "string" || options.stdin !== undefined
+        ? Effect.void
+        // Its own failure is not the tree's: a reader that leaves early is told by how the process ends.
+        : Effect.forkScoped(Effect.ignore(Stream.run(command.stdin, tree.stdin)))
+    )
+  )
+
+/** Starts the parts of a piped command from left to right, each reading what the one before writes. */
+export const start = (
+  settings: Settings,
+  command: Command.Command,
+  options: ProcessTree.StartOptions = {}
+): Effect.Effect<ProcessTree.ProcessTree, PlatformError, Scope.Scope> => {
+  const [first, ...rest] = Command.flatten(command)
+  return rest.reduce(
+    (left, part) =>
+      Effect.flatMap(left, (tree) => {
+        const fed = Command.stdin(part, tree.stdout)
+        return fed._tag === "StandardCommand" ? startOne(settings, fed, { teardown: options.teardown }) : left
+      }),
+    startOne(settings, first, options)
+  )
+}

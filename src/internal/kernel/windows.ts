@@ -1,0 +1,62 @@
+import * as Either from "effect/Either"
+import * as ChildProcess from "node:child_process"
+import * as path from "node:path"
+import * as Teardown from "../../Teardown.js"
+import type { Platform, Reaper } from "./platform.js"
+import type { Sweep } from "./sweep.js"
+
+/** By absolute path: a search would find whatever lies in the working directory. */
+export const taskkill = (systemRoot: string | undefined): string =>
+  path.win32.join(systemRoot ?? "C:\\Windows", "System32", "taskkill.exe")
+
+export const taskkillArguments = (pid: number): ReadonlyArray<string> => ["/pid", String(pid), "/T", "/F"]
+
+export const make = (
+  run: (program: string, args: ReadonlyArray<string>) => void = (program, args) => {
+    ChildProcess.spawnSync(program, args, { stdio: "ignore", windowsHide: true, timeout: 10_000 })
+  }
+): Platform => ({
+  detached: false,
+  shell: process.env["ComSpec"] ?? "C:\\Windows\\System32\\cmd.exe",
+  shellArguments: (line) => ["/d", "/s", "/c", `"${line}"`],
+  resolve: (program) => Either.right(program),
+  start: (file, args, environment) => ({ file, args, environment, watch: (pid) => watch(pid, file, run) })
+})
+
+const watch = (
+  pid: number,
+  command: string,
+  run: (program: string, args: ReadonlyArray<string>) => void
+): Reaper => {
+  let leaderGone = false
+  const kill = () => run(taskkill(process.env["SystemRoot"]), taskkillArguments(pid))
+  return {
+    pid,
+    members: () => [],
+    leaderEnded: () => {
+      leaderGone = true
+    },
+    signal: (signal) => {
+      if (signal === "SIGKILL" && !leaderGone) kill()
+    },
+    // eslint-disable-next-line require-yield -- nothing to wait for: taskkill tells nothing of the tree
+    end: function*(options): Sweep {
+      const began = performance.now()
+      // Once the leader is gone its pid may be somebody else's, and taskkill goes by pid.
+      if (!leaderGone) kill()
+      return new Teardown.TeardownReport({
+        pid,
+        command: path.win32.basename(command),
+        reason: options.reason,
+        steps: [],
+        killed: [],
+        survivors: [],
+        verified: "not-visible",
+        layers: ["taskkill"],
+        looks: 0,
+        outputHeld: options.outputHeld(),
+        durationMs: performance.now() - began
+      })
+    }
+  }
+}
