@@ -1,0 +1,79 @@
+/** The command line of Claude Code, `claude -p`, as of 2.1.332. */
+import * as Either from "effect/Either"
+import type * as AgentDriver from "../../AgentDriver.js"
+import type * as AgentRequest from "../../AgentRequest.js"
+import * as CommandLine from "./commandLine.js"
+
+const agent = "claude"
+
+/**
+ * What each permission is here. `ReadOnly` names the few tools that only look: everything else, whatever a later version
+ * adds, is not offered to the model at all. The refusals beside it beat any rule of the user's settings, MCP servers are
+ * not even started, and what is left asks nobody (`dontAsk`).
+ */
+const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>>> = {
+  ReadOnly: [
+    "--permission-mode",
+    "dontAsk",
+    "--tools=Read,Glob,Grep,WebFetch,WebSearch",
+    "--disallowedTools=Bash,PowerShell,Edit,Write,NotebookEdit,mcp__*",
+    "--strict-mcp-config"
+  ],
+  Plan: ["--permission-mode", "plan"],
+  Edit: ["--permission-mode", "acceptEdits"],
+  Auto: ["--permission-mode", "auto"],
+  Bypass: ["--permission-mode", "bypassPermissions"]
+}
+
+/** These start a session in the background and return: nothing would own it. */
+const escaping = ["--bg", "--background"]
+
+const session = (request: AgentRequest.AgentRequest, context: AgentDriver.PlanContext): ReadonlyArray<string> => {
+  const asked = request.session
+  switch (asked._tag) {
+    case "New":
+      return ["--session-id", asked.id ?? context.uuid]
+    case "Resume":
+      return ["--resume", asked.id]
+    case "Fork":
+      return ["--resume", asked.id, "--fork-session", "--session-id", context.uuid]
+  }
+}
+
+export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
+  if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
+    return CommandLine.unsupported(agent, "a session id that is not a UUID")
+  }
+  if (request.extraArgs.some((arg) => escaping.includes(arg))) {
+    return CommandLine.unsupported(agent, "a run in the background", "A run ends with its scope.")
+  }
+  const hasSystem = request.system !== undefined && request.system !== ""
+  const schema = request.outputSchema === undefined ? undefined : JSON.stringify(request.outputSchema)
+  const pieces = [
+    ...CommandLine.flags("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+    ...CommandLine.flags("--input-format", "text", ...permission[request.permission]),
+    ...CommandLine.option("--model", request.model, "model"),
+    ...CommandLine.option("--effort", request.effort, "effort"),
+    ...(hasSystem ? CommandLine.fileOption("--append-system-prompt-file", "system.md", "system") : []),
+    // A continued conversation replays the system prompt of its beginning and would drop this one.
+    ...(hasSystem && request.session._tag !== "New" ? CommandLine.flags("--system-prompt-snapshot=off") : []),
+    ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
+    ...CommandLine.option("--json-schema", schema, "outputSchema"),
+    ...CommandLine.flags(...session(request, context)),
+    ...CommandLine.extra(request)
+  ]
+  return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
+    args,
+    env: {
+      ...CommandLine.defaults(request, {
+        // A command in the background keeps the CLI alive after its answer and wakes it for further turns.
+        CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
+        DISABLE_AUTOUPDATER: "1"
+      }),
+      ...(request.thinking === false ? { MAX_THINKING_TOKENS: "0" } : {})
+    },
+    stdin: request.prompt,
+    files: hasSystem ? [{ name: "system.md", content: request.system }] : []
+  }))
+}

@@ -1,0 +1,108 @@
+/** The command line of Codex, `codex exec`, as of 0.171.0. */
+import * as Either from "effect/Either"
+import * as AgentDriver from "../../AgentDriver.js"
+import type * as AgentRequest from "../../AgentRequest.js"
+import type * as Session from "../../Session.js"
+import * as CommandLine from "./commandLine.js"
+
+const agent = "codex"
+
+/** A TOML basic string. */
+export const toml = (text: string): string =>
+  `"${
+    text.replace(/["\\\u0000-\u001f\u007f]/g, (character) =>
+      character === "\"" || character === "\\"
+        ? `\\${character}`
+        : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  }"`
+
+const config = (key: string, value: string | undefined, what: string): ReadonlyArray<CommandLine.Piece> =>
+  value === undefined ? [] : [{ what, arg: "-c" }, { what, arg: `${key}=${toml(value)}` }]
+
+/** How far the sandbox lets commands go; none for `Bypass`. */
+const sandbox: Readonly<Record<AgentRequest.Permission, "read-only" | "workspace-write" | undefined>> = {
+  ReadOnly: "read-only",
+  Plan: "read-only",
+  Edit: "workspace-write",
+  Auto: "workspace-write",
+  Bypass: undefined
+}
+
+/**
+ * Nobody can be asked, and nothing leaves the sandbox. Where nothing may be written, the user's own rules, which can let
+ * commands out of the sandbox, are not read, and a directory without git has nothing to lose.
+ */
+const never = ["-c", "approval_policy=\"never\""]
+const looking = [...never, "--ignore-rules", "--skip-git-repo-check"]
+
+const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>>> = {
+  ReadOnly: looking,
+  Plan: looking,
+  Edit: never,
+  Auto: ["-c", "sandbox_workspace_write.network_access=true"],
+  Bypass: ["--dangerously-bypass-approvals-and-sandbox"]
+}
+
+/**
+ * The sandbox and what it may write. A continued conversation takes neither flag, only the configuration behind them.
+ * Only a sandbox that can write needs to be told where else; the other ones read everything anyway.
+ */
+const reach = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Piece> => {
+  const mode = sandbox[request.permission]
+  const directories = mode === "workspace-write" ? request.addDirs : []
+  if (mode === undefined) return []
+  if (request.session._tag === "New") {
+    return [
+      ...CommandLine.flags("--sandbox", mode),
+      ...directories.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs"))
+    ]
+  }
+  const roots = `sandbox_workspace_write.writable_roots=[${directories.map(toml).join(", ")}]`
+  return [
+    ...config("sandbox_mode", mode, "permission"),
+    ...(directories.length === 0 ? [] : [{ what: "addDirs", arg: "-c" }, { what: "addDirs", arg: roots }])
+  ]
+}
+
+/** Longer instructions travel with the prompt, which has no limit. */
+const longestInstructions = 64 * 1024
+
+const continued = (session: Session.Session): ReadonlyArray<string> =>
+  session._tag === "New" ? [] : [session._tag === "Resume" ? "resume" : "fork", session.id]
+
+export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
+  if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.session._tag === "New" && request.session.id !== undefined) {
+    return CommandLine.unsupported(agent, "a session id from the caller", "It chooses its own; read it from the outcome.")
+  }
+  if (request.thinking === false) {
+    return CommandLine.unsupported(agent, "thinking: false", "Use a low effort instead.")
+  }
+  const system = request.system === undefined || request.system === "" ? undefined : request.system
+  // A continued conversation keeps the instructions of its beginning and would drop these.
+  const asInstructions = system !== undefined && request.session._tag === "New" && system.length <= longestInstructions
+  const schema = request.outputSchema
+  const pieces = [
+    ...CommandLine.flags("exec", ...continued(request.session), "--json", ...permission[request.permission]),
+    ...reach(request),
+    ...CommandLine.option("--model", request.model, "model"),
+    ...config("model_reasoning_effort", request.effort, "effort"),
+    ...(asInstructions
+      ? [
+        ...CommandLine.flags("-c"),
+        { what: "system", arg: AgentDriver.secret(`developer_instructions=${toml(system)}`) }
+      ]
+      : []),
+    ...(schema === undefined ? [] : CommandLine.fileOption("--output-schema", "schema.json", "outputSchema")),
+    ...CommandLine.flags("-c", "check_for_update_on_startup=false"),
+    ...CommandLine.extra(request),
+    // Some options take several values; `--` keeps the prompt out of them.
+    ...CommandLine.flags(...(request.extraArgs.length === 0 ? ["-"] : ["--", "-"]))
+  ]
+  return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
+    args,
+    env: {},
+    stdin: system === undefined || asInstructions ? request.prompt : `${system}\n\n${request.prompt}`,
+    files: schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]
+  }))
+}

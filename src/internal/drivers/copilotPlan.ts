@@ -1,0 +1,64 @@
+/** The command line of GitHub Copilot, `copilot` with the prompt on its standard input, as of 1.0.102. */
+import * as Either from "effect/Either"
+import type * as AgentDriver from "../../AgentDriver.js"
+import type * as AgentRequest from "../../AgentRequest.js"
+import * as CommandLine from "./commandLine.js"
+
+const agent = "copilot"
+
+/**
+ * What is not allowed by a flag is denied, as nobody can be asked, so that nothing more than named here is ever allowed.
+ * `ReadOnly` also names the tools that exist at all, MCP servers' included: permission to write would not cover a
+ * redirection in a shell command, nor what a server does. Filters are bound by `=`; behind a space they are lost.
+ */
+const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>>> = {
+  ReadOnly: [
+    "--available-tools=view,grep,glob,web_fetch",
+    "--deny-tool=shell",
+    "--deny-tool=write",
+    "--disable-builtin-mcps"
+  ],
+  Plan: ["--mode", "plan"],
+  Edit: ["--allow-tool=write"],
+  Auto: ["--allow-all-tools", "--allow-all-urls"],
+  Bypass: ["--allow-all"]
+}
+
+const session = (request: AgentRequest.AgentRequest, context: AgentDriver.PlanContext): ReadonlyArray<string> =>
+  request.session._tag === "New"
+    ? ["--session-id", request.session.id ?? context.uuid]
+    // Unlike `--session-id`, it does not begin a new one when there is none.
+    : [`--resume=${request.session.id}`]
+
+export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
+  if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.session._tag === "Fork") return CommandLine.unsupported(agent, "forking a session")
+  if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
+    return CommandLine.unsupported(agent, "a session id that is not a UUID")
+  }
+  if (request.outputSchema !== undefined) return CommandLine.unsupported(agent, "an output schema")
+  if (request.thinking === false) {
+    return CommandLine.unsupported(agent, "thinking: false", "Use effort: \"none\" instead.")
+  }
+  const pieces = [
+    ...CommandLine.flags("--output-format", "json", "--no-ask-user", "--no-auto-update", "--no-color", "--no-remote"),
+    ...CommandLine.flags(...permission[request.permission]),
+    ...CommandLine.option("--model", request.model, "model"),
+    ...CommandLine.option("--reasoning-effort", request.effort, "effort"),
+    ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
+    ...CommandLine.flags(...session(request, context)),
+    ...CommandLine.extra(request)
+  ]
+  return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
+    args,
+    env: CommandLine.defaults(request, {
+      // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
+      COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30"
+    }),
+    // It has no option for a system prompt.
+    stdin: request.system === undefined || request.system === ""
+      ? request.prompt
+      : `${request.system}\n\n${request.prompt}`,
+    files: []
+  }))
+}
