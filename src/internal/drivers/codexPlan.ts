@@ -64,8 +64,8 @@ const reach = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Pi
   ]
 }
 
-/** Longer instructions travel with the prompt, which has no limit. */
-const longestInstructions = 64 * 1024
+/** Longer instructions (quoted, in UTF-16 units, at most three bytes each) travel with the prompt: it has no limit. */
+const longestInstructions = 40_000
 
 const continued = (session: Session.Session): ReadonlyArray<string> =>
   session._tag === "New" ? [] : [session._tag === "Resume" ? "resume" : "fork", session.id]
@@ -80,7 +80,8 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   }
   const system = request.system === undefined || request.system === "" ? undefined : request.system
   // A continued conversation keeps the instructions of its beginning and would drop these.
-  const asInstructions = system !== undefined && request.session._tag === "New" && system.length <= longestInstructions
+  const asInstructions = system !== undefined && request.session._tag === "New"
+    && toml(system).length <= longestInstructions
   const schema = request.outputSchema
   const pieces = [
     ...CommandLine.flags("exec", ...continued(request.session), "--json", ...permission[request.permission]),

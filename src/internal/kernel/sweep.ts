@@ -115,10 +115,14 @@ export function* sweep(options: Options): Sweep {
   let clean = members.length === 0 ? 1 : 0
   for (;;) {
     const before = seen.size
+    const killed = new Set<number>()
+    const left = members
     members = tracker.look((found) => {
-      if (tracker.signalGroup(found, "SIGKILL")) note(found).signal = "SIGKILL"
+      if (tracker.signalGroup(found, "SIGKILL")) killed.add(found.row.group)
       send(found, "SIGKILL")
     })
+    // Whoever dies with its group before the look comes to it is not found any more.
+    for (const found of [...left, ...members]) if (killed.has(found.row.group)) note(found).signal = "SIGKILL"
     const killable = members.some((found) => !isDenied(found))
     clean = killable ? 0 : clean + 1
     if (clean >= cleanLooks || (now() >= deadline && clean === 0)) break

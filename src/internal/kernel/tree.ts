@@ -6,7 +6,6 @@ import * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type { PlatformError } from "@effect/platform/Error"
 import * as NodeSink from "@effect/platform-node/NodeSink"
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -20,6 +19,7 @@ import * as ChildProcess from "node:child_process"
 import type { Readable } from "node:stream"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
+import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import type { Platform, Reaper } from "./platform.js"
 import * as resolve from "./resolve.js"
@@ -137,9 +137,6 @@ const discard = (output: Readable | null): void => {
 
 const ended = (output: Readable | null): boolean => output === null || output.readableEnded || output.destroyed
 
-const liveClock = Clock.make()
-
-/** Native time: under a test clock the real process would be waited for for ever. */
 const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
   Effect.suspend(() => {
     const loop: Effect.Effect<Teardown.TeardownReport> = Effect.suspend(() => {
@@ -147,7 +144,7 @@ const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
       return next.done === true ? Effect.succeed(next.value) : Effect.zipRight(Effect.sleep(next.value), loop)
     })
     return loop
-  }).pipe(Effect.withClock(liveClock))
+  }).pipe(onNativeTime)
 
 const makeTree = (settings: Settings, spawned: Spawned, policy: Teardown.Teardown) =>
   Effect.gen(function*() {

@@ -1,0 +1,78 @@
+/**
+ * The events of a run on their way to one reader: bounded, so that a slow reader keeps the agent waiting, and never the
+ * reason for a run to stand still: without a reader, whoever waits for the outcome takes them away.
+ */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Mailbox from "effect/Mailbox"
+import * as Stream from "effect/Stream"
+import type * as AgentError from "../../AgentError.js"
+import type * as AgentEvent from "../../AgentEvent.js"
+import { onNativeTime } from "../nativeClock.js"
+
+export interface Events {
+  readonly offer: (events: ReadonlyArray<AgentEvent.AgentEvent>) => Effect.Effect<void>
+  readonly end: Effect.Effect<void>
+  readonly fail: (error: AgentError.AgentError) => Effect.Effect<void>
+  readonly shutdown: Effect.Effect<void>
+  readonly stream: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError>
+  /** Takes events away while nobody reads them; never returns. */
+  readonly discard: Effect.Effect<never>
+  /** Takes away only what would hold up the run; never returns. */
+  readonly relieve: Effect.Effect<never>
+}
+
+/** In batches of what one piece of output held. */
+const capacity = 16
+
+export const make: Effect.Effect<Events> = Effect.gen(function*() {
+  const mailbox = yield* Mailbox.make<ReadonlyArray<AgentEvent.AgentEvent>, AgentError.AgentError>(capacity)
+  const idle = yield* Effect.makeLatch(true)
+  const read = yield* Effect.makeLatch(false)
+  let readers = 0
+
+  const attach = Effect.suspend(() => {
+    readers++
+    return Effect.zipRight(idle.close, read.open)
+  })
+  const detach = Effect.suspend(() => {
+    readers--
+    return readers === 0 ? Effect.zipRight(read.close, idle.open) : Effect.void
+  })
+
+  const takeAway = Effect.forever(
+    Effect.flatMap(Effect.exit(mailbox.takeAll), (exit) =>
+      exit._tag === "Failure" || exit.value[1] ? Effect.never : Effect.void)
+  )
+
+  return {
+    offer: (events) => events.length === 0 ? Effect.void : Effect.asVoid(mailbox.offer(events)),
+    end: Effect.asVoid(mailbox.end),
+    fail: (error) => Effect.asVoid(mailbox.fail(error)),
+    shutdown: Effect.asVoid(mailbox.shutdown),
+    stream: Stream.unwrapScoped(
+      Effect.as(
+        Effect.acquireRelease(attach, () => detach),
+        Mailbox.toStream(mailbox).pipe(Stream.mapChunks(Chunk.flatMap(Chunk.fromIterable)))
+      )
+    ),
+    discard: Effect.forever(
+      // A reader that was forked just before the outcome was asked for gets its turn first.
+      idle.await.pipe(
+        Effect.zipRight(onNativeTime(Effect.sleep(0))),
+        Effect.zipRight(Effect.raceFirst(takeAway, read.await))
+      )
+    ),
+    relieve: Effect.forever(
+      idle.await.pipe(
+        Effect.zipRight(onNativeTime(Effect.sleep(20))),
+        Effect.zipRight(Effect.suspend(() => {
+          const size = mailbox.unsafeSize()
+          return size._tag === "Some" && size.value >= capacity && readers === 0
+            ? Effect.ignore(mailbox.take)
+            : Effect.void
+        }))
+      )
+    )
+  }
+})

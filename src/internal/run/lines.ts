@@ -1,0 +1,104 @@
+/**
+ * Bytes into lines, lines into records. Cuts at LF bytes, which no other character of UTF-8 contains, so that no
+ * character is ever cut; what belongs together is decoded once.
+ */
+import type { JsonRecord } from "../../AgentDriver.js"
+
+export interface Splitter {
+  /** The lines that a chunk completes, or `"too-long"` when one of them is longer than the limit. */
+  readonly push: (chunk: Uint8Array) => ReadonlyArray<string> | "too-long"
+  /** What is left behind the last LF. */
+  readonly rest: () => string
+}
+
+const LF = 10
+
+export const makeSplitter = (maxBytes: number): Splitter => {
+  let pieces: Array<Uint8Array> = []
+  let size = 0
+  const take = (last: Uint8Array): string => {
+    const bytes = pieces.length === 0 ? last : Buffer.concat([...pieces, last])
+    pieces = []
+    size = 0
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+  }
+  return {
+    push: (chunk) => {
+      const end = chunk.lastIndexOf(LF)
+      if (end < 0) {
+        size += chunk.byteLength
+        if (size > maxBytes) return "too-long"
+        if (chunk.byteLength > 0) pieces.push(chunk)
+        return []
+      }
+      // Only the first line of a chunk can have begun before it, only the last can go on behind it.
+      if (size + chunk.indexOf(LF) > maxBytes) return "too-long"
+      const lines = take(chunk.subarray(0, end)).split("\n")
+      if (chunk.byteLength > maxBytes && lines.some((line) => Buffer.byteLength(line) > maxBytes)) return "too-long"
+      if (end + 1 < chunk.byteLength) {
+        pieces.push(chunk.subarray(end + 1))
+        size = chunk.byteLength - end - 1
+        if (size > maxBytes) return "too-long"
+      }
+      return lines
+    },
+    rest: () => take(new Uint8Array(0))
+  }
+}
+
+/** Colours, cursor movement, titles, bracketed paste, and the byte order mark. */
+// eslint-disable-next-line no-control-regex -- these are control characters
+const escapes = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-Z\\^_]|\ufeff/g
+
+export type Line =
+  | { readonly _tag: "Record"; readonly record: JsonRecord }
+  | { readonly _tag: "Noise"; readonly text: string }
+  | { readonly _tag: "Blank" }
+
+const blank: Line = { _tag: "Blank" }
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const parse = (text: string): JsonRecord | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const parseLine = (line: string): Line => {
+  // The common case first: JSON.parse takes the CR and spaces around the object itself.
+  const record = line.startsWith("{") ? parse(line) : undefined
+  if (record !== undefined) return { _tag: "Record", record }
+  const text = line.replace(escapes, "").trim()
+  if (text.length === 0) return blank
+  const cleaned = text.startsWith("{") ? parse(text) : undefined
+  return cleaned === undefined ? { _tag: "Noise", text } : { _tag: "Record", record: cleaned }
+}
+
+/** The end of a byte stream, at most `limit` bytes of it. */
+export const makeTail = (limit: number) => {
+  let pieces: Array<Uint8Array> = []
+  let size = 0
+  return {
+    push: (chunk: Uint8Array): void => {
+      pieces.push(chunk.byteLength > limit ? chunk.subarray(chunk.byteLength - limit) : chunk)
+      size += chunk.byteLength
+      // Joined now and then, so that neither many small nor a few large chunks pile up.
+      if (size > limit * 2) {
+        const joined = Buffer.concat(pieces)
+        pieces = [Buffer.from(joined.subarray(Math.max(0, joined.byteLength - limit)))]
+        size = pieces[0]?.byteLength ?? 0
+      }
+    },
+    text: (): string => {
+      const joined = Buffer.concat(pieces)
+      const cut = Math.max(0, joined.byteLength - limit)
+      const text = joined.subarray(cut).toString("utf8").replace(escapes, "")
+      return cut === 0 ? text : text.replace(/^\ufffd+/, "")
+    }
+  }
+}
