@@ -83,22 +83,23 @@ export const parseLine = (line: string): Line => {
 export const makeTail = (limit: number) => {
   let pieces: Array<Uint8Array> = []
   let size = 0
+  const join = (): Uint8Array => {
+    const joined = Buffer.concat(pieces)
+    let from = Math.max(0, joined.byteLength - limit)
+    // Not from the middle of a character.
+    while (from > 0 && ((joined[from] ?? 0) & 0xc0) === 0x80) from++
+    return joined.subarray(from)
+  }
   return {
     push: (chunk: Uint8Array): void => {
-      pieces.push(chunk.byteLength > limit ? chunk.subarray(chunk.byteLength - limit) : chunk)
+      pieces.push(chunk)
       size += chunk.byteLength
       // Joined now and then, so that neither many small nor a few large chunks pile up.
       if (size > limit * 2) {
-        const joined = Buffer.concat(pieces)
-        pieces = [Buffer.from(joined.subarray(Math.max(0, joined.byteLength - limit)))]
-        size = pieces[0]?.byteLength ?? 0
+        pieces = [Uint8Array.from(join())]
+        size = limit
       }
     },
-    text: (): string => {
-      const joined = Buffer.concat(pieces)
-      const cut = Math.max(0, joined.byteLength - limit)
-      const text = joined.subarray(cut).toString("utf8").replace(escapes, "")
-      return cut === 0 ? text : text.replace(/^\ufffd+/, "")
-    }
+    text: (): string => Buffer.from(join()).toString("utf8").replace(escapes, "")
   }
 }
