@@ -1,11 +1,14 @@
 // The rooms of src from the lowest to the highest. A room imports itself and lower ones, never a higher one.
+// What a driver is made of (plan and protocol) stands below the run loop; its public module, which makes an agent of
+// it, stands above.
 const modules = (...names) => names.map((name) => `^src/${name}[.]ts$`)
 const rooms = {
   data: modules("Agent(Error|Event|Outcome|Request)", "Containment", "Session", "Teardown"),
   kernel: modules("(Node)?ProcessTree", "internal/(kernel|node).*"),
   contract: modules("AgentDriver"),
-  drivers: modules("(internal/)?drivers/.*"),
+  plans: modules("internal/drivers/.*"),
   agents: modules("Agent(Run)?", "internal/run/.*"),
+  drivers: modules("drivers/.*"),
   barrel: modules("index")
 }
 const names = Object.keys(rooms)
@@ -32,6 +35,9 @@ module.exports = {
       path: "^src/",
       pathNot: [...Object.values(rooms).flat(), ...helpers]
     }, {}),
+    rule("agent-imports-driver", "The run loop is the same for every driver: it knows none.", { path: rooms.agents }, {
+      path: rooms.plans
+    }),
     rule("driver-imports-driver", "Each driver stands alone.", { path: "^src/drivers/([^/]+)[.]ts$" }, {
       path: "^src/drivers/",
       pathNot: "^src/drivers/$1[.]ts$"
@@ -54,6 +60,10 @@ module.exports = {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     doNotFollow: { path: "node_modules" },
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "types", "node", "default"] }
+    enhancedResolveOptions: {
+      conditionNames: ["import", "types", "node", "default"],
+      exportsFields: ["exports"],
+      extensions: [".ts", ".d.ts", ".mjs", ".js", ".json"]
+    }
   }
 }

@@ -1,7 +1,7 @@
 import tseslint from "typescript-eslint"
 
 // Only these may touch the globals of Node.
-const nodeModules = ["src/NodeProcessTree.ts", "src/internal/**/node*.ts", "src/internal/**/node*/**/*.ts"]
+const nodeFiles = ["src/NodeProcessTree.ts", "src/internal/kernel/**/*.ts", "src/internal/node*/**/*.ts"]
 
 const syntax = (selector, message) => ({ selector, message })
 
@@ -24,7 +24,6 @@ const clocks = [
 ]
 
 const globals = [
-  "Buffer",
   "clearInterval",
   "clearTimeout",
   "console",
@@ -66,7 +65,7 @@ export default tseslint.config(
       "no-empty": ["error", { allowEmptyCatch: false }],
       "no-fallthrough": "error",
       "no-var": "error",
-      "object-shorthand": "error",
+      "object-shorthand": ["error", "properties"],
       "prefer-const": "error"
     }
   },
@@ -87,9 +86,9 @@ export default tseslint.config(
     }
   },
   {
-    files: nodeModules,
+    files: nodeFiles,
     rules: {
-      "no-restricted-globals": "off",
+      "no-restricted-globals": ["error", ...globals.filter((global) => ["console", "fetch"].includes(global.name))],
       "no-restricted-imports": ["error", { paths: barrels }],
       "no-restricted-syntax": ["error", ...effects.filter((rule) => rule.selector !== "ThrowStatement")]
     }

@@ -36,7 +36,7 @@ const virtual = new Map(
 )
 
 const config = ts.getParsedCommandLineOfConfigFile(
-  join(root, "tsconfig.json"),
+  join(root, "tsconfig.test.json"),
   { noUnusedLocals: false, noUnusedParameters: false },
   {
     ...ts.sys,
