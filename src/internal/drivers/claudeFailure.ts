@@ -106,9 +106,15 @@ export const terminal = (record: AgentDriver.JsonRecord, known: Known): AgentDri
 }
 
 export const wordings: ReadonlyArray<Failure.Wording> = [
-  { kind: "session-not-found", pattern: /^(?:Error: )?No conversation found with session ID|requires a valid session/i },
+  {
+    kind: "session-not-found",
+    pattern: /^(?:Error: )?No conversation found with session ID|requires a valid session/i
+  },
   { kind: "turn-failed", pattern: /^Error: Session ID \S+ is already in use/i },
   { kind: "turn-failed", pattern: /^Error: Invalid session ID/i },
   Failure.flagRejected,
-  { kind: "not-authenticated", pattern: /not logged in|run \/login|invalid api key|OAuth token (?:has expired|revoked)/i }
+  {
+    kind: "not-authenticated",
+    pattern: /not logged in|run \/login|invalid api key|OAuth token (?:has expired|revoked)/i
+  }
 ]

@@ -66,11 +66,9 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
     args,
     env: {
-      ...CommandLine.defaults(request, {
-        // A command in the background keeps the CLI alive after its answer and wakes it for further turns.
-        CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-        DISABLE_AUTOUPDATER: "1"
-      }),
+      // A command in the background keeps the CLI alive after its answer and wakes it for further turns.
+      CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
+      DISABLE_AUTOUPDATER: "1",
       ...(request.thinking === false ? { MAX_THINKING_TOKENS: "0" } : {})
     },
     stdin: request.prompt,

@@ -103,7 +103,7 @@ const permissionDenied = (state: State, record: Record_): Step => {
     state: {
       ...state,
       open: ToolCalls.closed(state.open, id),
-      denied: id === undefined ? state.denied : [...state.denied, id]
+      denied: id === undefined ? state.denied : [...state.denied.slice(-99), id]
     },
     events: [Json.compact({
       _tag: "ToolResult" as const,
@@ -177,7 +177,9 @@ const delta = (state: State, record: Record_, event: Record_, parent: string | u
       state: call.saidThinking
         ? state
         : { ...state, calls: Usage.withCall(state.calls, parent, { ...call, streamed: true, saidThinking: true }) },
-      events: [parent === undefined ? { _tag: "Thinking", text: thinking } : { _tag: "Thinking", text: thinking, parent }]
+      events: [
+        parent === undefined ? { _tag: "Thinking", text: thinking } : { _tag: "Thinking", text: thinking, parent }
+      ]
     }
   }
   return { state, events: [unknown(typed(piece, "stream_event/content_block_delta"), record)] }
@@ -245,7 +247,13 @@ const resultBlock = (state: State, block: Record_, record: Record_, parent: stri
 const isToolUse = (type: unknown): boolean =>
   type === "tool_use" || type === "server_tool_use" || type === "mcp_tool_use"
 
-const assistantBlock = (state: State, block: Record_, record: Record_, id: string, parent: string | undefined): Step => {
+const assistantBlock = (
+  state: State,
+  block: Record_,
+  record: Record_,
+  id: string,
+  parent: string | undefined
+): Step => {
   const call = callOf(state, parent, id)
   const text = Json.string(block["text"])
   const thinking = Json.string(block["thinking"])

@@ -73,7 +73,11 @@ const continued = (session: Session.Session): ReadonlyArray<string> =>
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
   if (request.session._tag === "New" && request.session.id !== undefined) {
-    return CommandLine.unsupported(agent, "a session id from the caller", "It chooses its own; read it from the outcome.")
+    return CommandLine.unsupported(
+      agent,
+      "a session id from the caller",
+      "It chooses its own; read it from the outcome."
+    )
   }
   if (request.thinking === false) {
     return CommandLine.unsupported(agent, "thinking: false", "Use a low effort instead.")

@@ -29,13 +29,6 @@ export const fileOption = (name: string, file: string, what: string): ReadonlyAr
 export const extra = (request: AgentRequest.AgentRequest): ReadonlyArray<Piece> =>
   request.extraArgs.map((arg) => ({ what: "extraArgs", arg: AgentDriver.secret(arg) }))
 
-/** Variables that a CLI should have unless the request says otherwise. */
-export const defaults = (
-  request: AgentRequest.AgentRequest,
-  variables: Readonly<Record<string, string>>
-): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(variables).filter(([name]) => request.env[name] === undefined))
-
 /** Linux takes 131072 bytes for one argument, the terminating zero included. */
 const longest = 131_071
 const total = 512 * 1024

@@ -51,10 +51,8 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   ]
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
     args,
-    env: CommandLine.defaults(request, {
-      // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
-      COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30"
-    }),
+    // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
+    env: { COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30" },
     // It has no option for a system prompt.
     stdin: request.system === undefined || request.system === ""
       ? request.prompt

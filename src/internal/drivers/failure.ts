@@ -91,7 +91,7 @@ export const fromMessage = (text: string): AgentDriver.Failure => {
   })
 }
 
-/** How one CLI words what ends it before a turn. `%` rules are tried in order on each line. */
+/** How one CLI words what ends it before a turn. */
 export interface Wording {
   readonly kind: Kind
   readonly pattern: RegExp
@@ -101,7 +101,8 @@ export interface Wording {
 /** Options that the parser of a CLI refused; the same few phrasings everywhere. */
 export const flagRejected: Wording = {
   kind: "flag-rejected",
-  pattern: /^error: (?:unknown option|unexpected argument|unrecognized|invalid value|option '.*' argument|the argument)/i
+  pattern:
+    /^error: (?:unknown option|unexpected argument|unrecognized|invalid value|option '.*' argument|the argument)/i
 }
 
 /**

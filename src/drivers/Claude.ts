@@ -1,0 +1,62 @@
+/**
+ * Claude Code (`claude -p`, written for 2.1.332).
+ *
+ * | permission | here |
+ * | --- | --- |
+ * | `ReadOnly` | only `Read`, `Glob`, `Grep`, `WebFetch`, `WebSearch`: no shell, no MCP servers |
+ * | `Plan` | its plan mode |
+ * | `Edit` | edits are accepted, shell commands as far as its own rules and the user's allow them |
+ * | `Auto` | its classifier decides |
+ * | `Bypass` | no checks; as root only with `IS_SANDBOX=1` in `env` |
+ *
+ * A new conversation and a branch get an id from the caller or of ours, so that an interrupted run can be continued.
+ * Commands in the background are switched off (`CLAUDE_CODE_DISABLE_BACKGROUND_TASKS`), as they would outlive the answer
+ * and wake the agent for further turns. A system prompt on a continued conversation replaces that of its beginning.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type * as Context from "effect/Context"
+import * as Agent from "../Agent.js"
+import type * as AgentDriver from "../AgentDriver.js"
+import * as internal from "../internal/drivers/claude.js"
+
+/**
+ * How Claude Code is found, started, read and ended.
+ *
+ * @since 0.1.0
+ * @category drivers
+ */
+export const driver: AgentDriver.AgentDriver<internal.State> = internal.driver
+
+/**
+ * Claude Code as a service, for programs that use several agents.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  options?: Agent.Options
+): Effect.Effect<Context.Tag.Service<Agent.Agent>, never, Agent.Services> => Agent.make(driver, options)
+
+/**
+ * Claude Code as the agent of a program.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Claude, NodeProcessTree } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review src/index.ts" })).pipe(
+ *   Effect.provide(Claude.layer()),
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options?: Agent.Options): Layer.Layer<Agent.Agent, never, Agent.Services> =>
+  Agent.layer(driver, options)

@@ -1,0 +1,63 @@
+/**
+ * GitHub Copilot (`copilot`, written for 1.0.102).
+ *
+ * | permission | here |
+ * | --- | --- |
+ * | `ReadOnly` | only `view`, `grep`, `glob`, `web_fetch`: no shell, no MCP servers |
+ * | `Plan` | its plan mode |
+ * | `Edit` | files under the working directory and `addDirs`; of the shell what it takes for reading or for such an edit |
+ * | `Auto` | every tool and address, files as above |
+ * | `Bypass` | everything |
+ *
+ * A new conversation gets an id from the caller or of ours, so that an interrupted run can be continued; an id that is
+ * in use is continued by the CLI without a word. It has no option for a system prompt: `system` stands before the
+ * prompt. It does not fork, takes no output schema, and counts premium requests and credits instead of tokens. After its
+ * answer it waits at most 30 seconds (`COPILOT_TASK_WAIT_TIMEOUT_SECONDS`) for commands that it left running.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type * as Context from "effect/Context"
+import * as Agent from "../Agent.js"
+import type * as AgentDriver from "../AgentDriver.js"
+import * as internal from "../internal/drivers/copilot.js"
+
+/**
+ * How Copilot is found, started, read and ended.
+ *
+ * @since 0.1.0
+ * @category drivers
+ */
+export const driver: AgentDriver.AgentDriver<internal.State> = internal.driver
+
+/**
+ * Copilot as a service, for programs that use several agents.
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const make = (
+  options?: Agent.Options
+): Effect.Effect<Context.Tag.Service<Agent.Agent>, never, Agent.Services> => Agent.make(driver, options)
+
+/**
+ * Copilot as the agent of a program.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Copilot, NodeProcessTree } from "effect-agents"
+ *
+ * const explain = Agent.run(AgentRequest.make({ prompt: "Explain src/index.ts" })).pipe(
+ *   Effect.provide(Copilot.layer()),
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category layers
+ */
+export const layer = (options?: Agent.Options): Layer.Layer<Agent.Agent, never, Agent.Services> =>
+  Agent.layer(driver, options)

@@ -1,0 +1,396 @@
+/** How GitHub Copilot speaks with `--output-format json`, as of 1.0.102. */
+import type * as AgentDriver from "../../AgentDriver.js"
+import type * as AgentEvent from "../../AgentEvent.js"
+import * as AgentOutcome from "../../AgentOutcome.js"
+import * as Failure from "./failure.js"
+import * as Json from "./json.js"
+import * as ToolCalls from "./toolCalls.js"
+
+type Record_ = AgentDriver.JsonRecord
+type Step = AgentDriver.Step<State>
+type Event = AgentEvent.Unstamped
+
+export interface State {
+  /** The id that the command line names: the CLI prints it in its last record only. */
+  readonly asked: string | undefined
+  readonly session: string | undefined
+  readonly announced: boolean
+  /** The newest complete message, and the one in the making. */
+  readonly text: string
+  readonly draft: string
+  readonly draftOf: string | undefined
+  readonly streamed: boolean
+  readonly reasoningOf: string | undefined
+  readonly usage: AgentOutcome.Usage
+  readonly open: ToolCalls.Open
+  readonly lastCall: { readonly status: number | undefined; readonly attempt: number | undefined } | undefined
+  readonly failure: AgentDriver.Failure | undefined
+  readonly aborted: string | undefined
+  readonly quiet: boolean
+  readonly terminal: AgentDriver.Terminal | undefined
+}
+
+const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
+  asked: request.session._tag === "New" ? request.session.id ?? context.uuid : request.session.id,
+  session: undefined,
+  announced: false,
+  text: "",
+  draft: "",
+  draftOf: undefined,
+  streamed: false,
+  reasoningOf: undefined,
+  usage: {},
+  open: [],
+  lastCall: undefined,
+  failure: undefined,
+  aborted: undefined,
+  quiet: false,
+  terminal: undefined
+})
+
+const unknown = (state: State, record: Record_): Step => ({
+  state,
+  events: [{ _tag: "Unknown", type: Json.string(record["type"]) ?? "unknown", raw: record }]
+})
+
+const parentOf = (record: Record_, data: Record_): string | undefined =>
+  Json.string(data["parentToolCallId"]) ?? Json.string(record["agentId"])
+
+const started = (state: State, session: string, model: string | undefined): Step => ({
+  state: { ...state, session, announced: true },
+  events: [Json.compact({ _tag: "Started" as const, session, model })]
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// words
+// ---------------------------------------------------------------------------------------------------------------------
+
+const delta = (state: State, record: Record_, data: Record_): Step => {
+  const text = Json.string(data["deltaContent"])
+  if (text === undefined) return unknown(state, record)
+  const parent = parentOf(record, data)
+  const message = Json.string(data["messageId"])
+  if (parent !== undefined) return { state, events: [{ _tag: "Text", text, parent }] }
+  return {
+    // An attempt that was cut off is repeated as another message: its text is display only, and never added up.
+    state: { ...state, draft: state.draftOf === message ? state.draft + text : text, draftOf: message, streamed: true },
+    events: [{ _tag: "Text", text }]
+  }
+}
+
+const message = (state: State, record: Record_, data: Record_): Step => {
+  const text = Json.string(data["content"]) ?? ""
+  const id = Json.string(data["messageId"])
+  const parent = parentOf(record, data)
+  if (text === "") return unknown({ ...state, draft: "", draftOf: undefined, streamed: false }, record)
+  const events: Array<Event> = [Json.compact({ _tag: "Message" as const, text, id, parent })]
+  if (parent !== undefined) return { state, events }
+  if (!state.streamed || state.draftOf !== id) events.unshift({ _tag: "Text", text })
+  const continues = (Json.number(data["chunkIndex"]) ?? 0) > 0
+  return {
+    state: {
+      ...state,
+      text: continues ? state.text + text : text,
+      draft: "",
+      draftOf: undefined,
+      streamed: false
+    },
+    events
+  }
+}
+
+const reasoning = (state: State, record: Record_, data: Record_, isDelta: boolean): Step => {
+  const text = Json.string(data[isDelta ? "deltaContent" : "content"])
+  const id = Json.string(data["reasoningId"])
+  if (text === undefined || (!isDelta && id !== undefined && id === state.reasoningOf)) return unknown(state, record)
+  return {
+    state: isDelta && id !== state.reasoningOf ? { ...state, reasoningOf: id } : state,
+    events: [Json.compact({ _tag: "Thinking" as const, text, parent: parentOf(record, data) })]
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// tools
+// ---------------------------------------------------------------------------------------------------------------------
+
+const toolStart = (state: State, record: Record_, data: Record_): Step => {
+  const id = Json.string(data["toolCallId"])
+  const name = Json.string(data["toolName"]) ?? "unknown"
+  return {
+    state: { ...state, open: ToolCalls.opened(state.open, id, name) },
+    events: [Json.compact({
+      _tag: "ToolCall" as const,
+      id,
+      name,
+      input: data["arguments"] ?? null,
+      parent: parentOf(record, data)
+    })]
+  }
+}
+
+const toolComplete = (state: State, record: Record_, data: Record_): Step => {
+  const id = Json.string(data["toolCallId"])
+  const error = Json.record(data["error"])
+  const result = Json.record(data["result"])
+  return {
+    state: { ...state, open: ToolCalls.closed(state.open, id) },
+    events: [Json.compact({
+      _tag: "ToolResult" as const,
+      id,
+      ok: Json.boolean(data["success"]),
+      denied: error["code"] === "denied" ? true : undefined,
+      exitCode: Json.number(Json.record(data["shellExecution"])["exitCode"]),
+      output: Json.string(error["message"]) ?? result["content"] ?? data["result"] ?? null,
+      parent: parentOf(record, data)
+    })]
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// usage
+// ---------------------------------------------------------------------------------------------------------------------
+
+const used = (state: State, record: Record_, usage: AgentOutcome.Usage, add: boolean): Step =>
+  Object.keys(usage).length === 0
+    ? unknown(state, record)
+    : {
+      state: { ...state, usage: add ? AgentOutcome.addUsage(state.usage, usage) : { ...state.usage, ...usage } },
+      events: [{ _tag: "Usage", usage }]
+    }
+
+const callUsage = (data: Record_): AgentOutcome.Usage => {
+  const read = Json.number(data["cacheReadTokens"])
+  const written = Json.number(data["cacheWriteTokens"])
+  const input = Json.number(data["inputTokens"])
+  return Json.compact({
+    inputTokens: input === undefined ? undefined : Math.max(0, input - (read ?? 0) - (written ?? 0)),
+    outputTokens: Json.number(data["outputTokens"]),
+    cacheReadTokens: read,
+    cacheWriteTokens: written,
+    reasoningTokens: Json.number(data["reasoningTokens"]),
+    modelCalls: 1
+  })
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// failures and the end
+// ---------------------------------------------------------------------------------------------------------------------
+
+const errorKinds: ReadonlyMap<string, AgentDriver.Failure["kind"]> = new Map<string, AgentDriver.Failure["kind"]>([
+  ["authentication", "not-authenticated"],
+  ["authorization", "not-authenticated"],
+  ["rate_limit", "rate-limited"],
+  ["quota", "rate-limited"],
+  ["policy", "turn-failed"],
+  ["context_limit", "turn-failed"]
+])
+
+const connection = /Last error: .*(?:connection|HTTP request|EOF|timed out|reset)/is
+
+const sessionError = (data: Record_): AgentDriver.Failure => {
+  const detail = Json.string(data["message"]) ?? "the session failed"
+  const status = Json.number(data["statusCode"])
+  const kind = errorKinds.get(Json.string(data["errorType"]) ?? "")
+    ?? Failure.kindOfStatus(status)
+    ?? (connection.test(detail) ? "overloaded" : Failure.kindOfWords(detail))
+    ?? "turn-failed"
+  return Json.compact({
+    kind,
+    detail,
+    status,
+    retryAfterMs: kind === "rate-limited" ? Failure.retryAfterIn(detail) : undefined
+  })
+}
+
+const notice = (state: State, record: Record_, data: Record_, level: "info" | "warning" | "error"): Step => {
+  const text = Json.string(data["message"])
+  return text === undefined ? unknown(state, record) : { state, events: [{ _tag: "Notice", level, text }] }
+}
+
+const callFailure = (state: State, data: Record_): Step => {
+  const status = Json.number(data["statusCode"])
+  const { message: text } = Failure.unwrap(Json.string(data["errorMessage"]) ?? "a call of the model failed")
+  return {
+    state: { ...state, lastCall: { status, attempt: Json.number(data["retryAttempt"]) } },
+    events: [{ _tag: "Notice", level: "warning", text: status === undefined ? text : `HTTP ${status}: ${text}` }]
+  }
+}
+
+const retry = (state: State, data: Record_): Step => ({
+  state: { ...state, draft: "", draftOf: undefined, streamed: false, lastCall: undefined },
+  events: [Json.compact({
+    _tag: "Retry" as const,
+    reason: Json.string(data["reason"]) ?? "unknown",
+    attempt: state.lastCall?.attempt === undefined ? undefined : state.lastCall.attempt + 1,
+    status: state.lastCall?.status
+  })]
+})
+
+/** An aborted turn exits with 0 and looks like any other, so it is told apart here. */
+const ended = (state: State, exitCode: number | undefined): AgentDriver.Terminal => {
+  if (state.aborted !== undefined) {
+    return {
+      stop: state.aborted === "autopilot_credit_limit" ? "max-budget" : "interrupted",
+      stopDetail: state.aborted,
+      failure: { kind: "turn-failed", detail: `the turn was aborted: ${state.aborted}` }
+    }
+  }
+  if (state.failure !== undefined) return { stop: "error", failure: state.failure }
+  return exitCode === undefined || exitCode === 0
+    ? { stop: "completed" }
+    : { stop: "error", failure: { kind: "turn-failed", detail: `the agent gave up with exit code ${exitCode}` } }
+}
+
+const result = (state: State, record: Record_): Step => {
+  const usage = Json.record(record["usage"])
+  const session = Json.string(record["sessionId"]) ?? state.session
+  const terminal = ended(state, Json.number(record["exitCode"]))
+  const events: Array<Event> = []
+  if (session !== undefined && session !== state.session) events.push({ _tag: "Started", session })
+  events.push({ _tag: "Finished", ok: terminal.failure === undefined, stop: terminal.stop })
+  return {
+    state: {
+      ...state,
+      session,
+      terminal,
+      usage: Json.compact({
+        ...state.usage,
+        premiumRequests: Json.number(usage["premiumRequests"]) ?? state.usage.premiumRequests,
+        apiDurationMs: Json.number(usage["totalApiDurationMs"]) ?? state.usage.apiDurationMs,
+        durationMs: Json.number(usage["sessionDurationMs"]) ?? state.usage.durationMs
+      })
+    },
+    events
+  }
+}
+
+const background = "session.background_tasks_changed"
+
+const dispatch = (state: State, type: string, record: Record_): Step => {
+  const data = Json.record(record["data"])
+  switch (type) {
+    case "assistant.message_delta":
+      return delta(state, record, data)
+    case "assistant.message":
+      return message(state, record, data)
+    case "assistant.reasoning_delta":
+      return reasoning(state, record, data, true)
+    case "assistant.reasoning":
+      return reasoning(state, record, data, false)
+    case "tool.execution_start":
+      return toolStart(state, record, data)
+    case "tool.execution_complete":
+      return toolComplete(state, record, data)
+    case "session.start":
+    case "session.resume": {
+      const session = Json.string(data["sessionId"]) ?? state.session
+      return session === undefined
+        ? unknown(state, record)
+        : started(state, session, Json.string(data["selectedModel"]))
+    }
+    case "session.tools_updated":
+      return state.announced || state.session === undefined
+        ? unknown(state, record)
+        : started(state, state.session, Json.string(data["model"]))
+    case "assistant.turn_start":
+      // What went wrong before did not end the work.
+      return unknown({ ...state, failure: undefined, aborted: undefined, terminal: undefined }, record)
+    case "assistant.turn_retry":
+      return retry(state, data)
+    case "model.call_failure":
+      return callFailure(state, data)
+    case "assistant.usage":
+      return used(state, record, callUsage(data), true)
+    case "session.usage_info":
+      return used(
+        state,
+        record,
+        Json.compact({
+          contextTokens: Json.number(data["currentTokens"]),
+          contextWindow: Json.number(data["tokenLimit"])
+        }),
+        false
+      )
+    case "session.usage_checkpoint":
+      return used(
+        state,
+        record,
+        Json.compact({
+          aiCreditsNano: Json.number(data["totalNanoAiu"]),
+          premiumRequests: Json.number(data["totalPremiumRequests"])
+        }),
+        false
+      )
+    case "session.skills_loaded": {
+      const skills = Json.list(data["skills"]).flatMap((skill) => Json.string(Json.record(skill)["name"]) ?? [])
+      return { state, events: [{ _tag: "Commands", commands: [], skills }] }
+    }
+    case "session.compaction_start":
+      return { state, events: [{ _tag: "Compaction", phase: "started" }] }
+    case "session.compaction_complete": {
+      const ok = Json.boolean(data["success"])
+      return { state, events: [Json.compact({ _tag: "Compaction" as const, phase: "finished" as const, ok })] }
+    }
+    case "session.info":
+      return notice(state, record, data, "info")
+    case "session.warning":
+      return notice(state, record, data, "warning")
+    case "session.error":
+      return notice({ ...state, failure: sessionError(data) }, record, data, "error")
+    case "abort": {
+      const reason = Json.string(data["reason"]) ?? "unknown"
+      return {
+        state: { ...state, aborted: reason },
+        events: [{ _tag: "Notice", level: "warning", text: `aborted: ${reason}` }]
+      }
+    }
+    case "assistant.idle":
+      // After an abort, the last record is often missing.
+      return unknown(state.aborted === undefined ? state : { ...state, terminal: ended(state, undefined) }, record)
+    case "result":
+      return result(state, record)
+    default:
+      return unknown(state, record)
+  }
+}
+
+/** Each record proves that the CLI works under the id that it was given, or it would have left without a word. */
+const step = (before: State, record: Record_): Step => {
+  const type = Json.string(record["type"]) ?? "unknown"
+  const isNoise = type === background
+  if (isNoise && before.quiet) return { state: before, events: [] }
+  const state = before.session !== undefined && before.quiet === isNoise
+    ? before
+    : { ...before, session: before.session ?? before.asked, quiet: isNoise }
+  if (state.announced || state.session === undefined || type === "result") return dispatch(state, type, record)
+  // The model is told in one of the first records. A conversation that is under way is announced without it.
+  if (type !== "user.message" && type !== "assistant.turn_start") return dispatch(state, type, record)
+  const first = started(state, state.session, undefined)
+  const next = dispatch(first.state, type, record)
+  return { state: next.state, events: [...first.events, ...next.events] }
+}
+
+const wordings: ReadonlyArray<Failure.Wording> = [
+  { kind: "session-not-found", pattern: /^Error: No session(?:, task,)?(?: or task)?(?: or name)? matched/i },
+  { kind: "flag-rejected", pattern: /^error: Invalid command format/i },
+  Failure.flagRejected,
+  { kind: "not-authenticated", pattern: /No authentication information found|not logged in|\bcopilot login\b/i },
+  { kind: "turn-failed", pattern: /^(?:Error: )?(?:Offline mode requires|BYOK providers require|No prompt provided)/i }
+]
+
+export const protocol: AgentDriver.Protocol<State> = {
+  initial,
+  step,
+  progress: (state) => ({
+    session: state.session,
+    text: state.draft === "" ? state.text : state.draft,
+    structured: undefined,
+    usage: state.usage,
+    openToolCalls: state.open,
+    terminal: state.terminal
+  }),
+  diagnose: (state, ending) =>
+    state.aborted === undefined
+      ? state.failure ?? Failure.fromOutput(ending, wordings)
+      : ended(state, undefined).failure
+}
