@@ -41,7 +41,8 @@ export const layers: ReadonlyArray<Reach> = [
   {
     layer: "taskkill",
     platforms: "Windows",
-    promise: "Asks for the end of the leader and of the descendants whose chain of parents is whole. Sees nothing of the rest."
+    promise:
+      "Asks for the end of the leader and of the descendants whose chain of parents is whole. Sees nothing of the rest."
   },
   {
     layer: "group",
@@ -58,7 +59,8 @@ export const layers: ReadonlyArray<Reach> = [
   {
     layer: "rlimit",
     platforms: "Linux, except in trees nested three deep",
-    promise: "Ends every descendant of the same user, also those that cleared their environment, unless it lowered its own "
+    promise:
+      "Ends every descendant of the same user, also those that cleared their environment, unless it lowered its own "
       + "hard limit on file locks. Those of other users are found and named, not ended."
   }
 ]

@@ -41,8 +41,10 @@ export const make: Effect.Effect<Events> = Effect.gen(function*() {
   })
 
   const takeAway = Effect.forever(
-    Effect.flatMap(Effect.exit(mailbox.takeAll), (exit) =>
-      exit._tag === "Failure" || exit.value[1] ? Effect.never : Effect.void)
+    Effect.flatMap(
+      Effect.exit(mailbox.takeAll),
+      (exit) => exit._tag === "Failure" || exit.value[1] ? Effect.never : Effect.void
+    )
   )
 
   return {

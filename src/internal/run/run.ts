@@ -109,7 +109,9 @@ const checkDirectory = Effect.fnUntraced(function*(agent: string, program: strin
         program,
         cwd,
         reason: "cwd",
-        detail: `the working directory "${cwd}" cannot be used (${cause._tag === "SystemError" ? cause.reason : cause._tag})`,
+        detail: `the working directory "${cwd}" cannot be used (${
+          cause._tag === "SystemError" ? cause.reason : cause._tag
+        })`,
         cause
       })
     )
@@ -125,13 +127,45 @@ const checkDirectory = Effect.fnUntraced(function*(agent: string, program: strin
   }
 })
 
-const spawnFailed = (agent: string, program: string, cwd: string, args: ReadonlyArray<string>) =>
+/** The kernel's limits: one string of the command line or of the environment, and all of them together. */
+const stringLimit = 131072
+const totalLimit = 2 * 1024 * 1024
+
+const tooLarge = (
+  agent: string,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>
+): AgentError.AgentInputTooLarge => {
+  const strings = [
+    ...args.map((arg, index) => ({
+      what: `argument ${index + 1} of the command line`,
+      size: Buffer.byteLength(arg) + 1
+    })),
+    ...Object.entries(variables).map(([name, value]) => ({
+      what: `the variable ${name} of the environment`,
+      size: Buffer.byteLength(name) + Buffer.byteLength(value) + 2
+    }))
+  ]
+  const largest = strings.reduce((a, b) => b.size > a.size ? b : a, { what: "the command line", size: 0 })
+  return largest.size > stringLimit
+    ? new AgentError.AgentInputTooLarge({ agent, ...largest, limit: stringLimit })
+    : new AgentError.AgentInputTooLarge({
+      agent,
+      what: "the command line and the environment together",
+      size: strings.reduce((total, { size }) => total + size, 0),
+      limit: totalLimit
+    })
+}
+
+const spawnFailed = (
+  agent: string,
+  program: string,
+  cwd: string,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>
+) =>
 (cause: PlatformError): AgentError.AgentError => {
-  const description = cause.description ?? ""
-  if (description.includes("E2BIG")) {
-    const size = args.reduce((total, arg) => total + Buffer.byteLength(arg) + 1, 0)
-    return new AgentError.AgentInputTooLarge({ agent, what: "the command line", size, limit: 131072 })
-  }
+  if (cause.description?.includes("E2BIG") === true) return tooLarge(agent, args, variables)
   const reason = cause._tag !== "SystemError"
     ? "other"
     : cause.method === "cwd"
@@ -151,6 +185,7 @@ interface Reading<S> {
   records: number
   unparsed: number
   started: boolean
+  named: boolean
   cut: boolean
   /** When output was last read, or handed on. */
   lastAt: number
@@ -205,12 +240,6 @@ export const start = Effect.fnUntraced(function*<S>(
   const { context, plan } = yield* planning(driver, request, host)
   const { cwd } = context
   yield* checkDirectory(agent, options.program ?? driver.executable.names.join(" or "), cwd)
-  const variables = environment.select({
-    policy: request.envPolicy,
-    host: host.environment,
-    needed: driver.environment,
-    nesting: driver.nesting
-  })
   const program = yield* locate({
     agent,
     executable: driver.executable,
@@ -229,15 +258,22 @@ export const start = Effect.fnUntraced(function*<S>(
       cause
     }))
   const args = plan.args.map(argument(path, directory))
+  const inherited = environment.select({
+    policy: request.envPolicy,
+    host: host.environment,
+    needed: driver.environment,
+    nesting: driver.nesting
+  })
+  const variables = { ...inherited, TMPDIR: directory, ...plan.env, ...request.env }
   const command = Command.make(program, ...args).pipe(
     Command.workingDirectory(cwd),
-    Command.env({ ...variables, TMPDIR: directory, ...plan.env, ...request.env }, { extendEnv: false }),
+    Command.env(variables, { extendEnv: false }),
     plan.stdin === undefined ? (self) => self : Command.feed(plan.stdin)
   )
   const tree = yield* spawner.start(command, {
     teardown: options.teardown ?? driver.teardown,
     stdin: plan.stdin === undefined ? "ignore" : undefined
-  }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args)))
+  }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
 
   const stderr = lines.makeTail(options.stderrTailBytes)
   const stderrRead = yield* Effect.forkScoped(
@@ -254,6 +290,7 @@ export const start = Effect.fnUntraced(function*<S>(
     records: 0,
     unparsed: 0,
     started: false,
+    named: false,
     cut: false,
     lastAt: 0,
     blocked: false,
@@ -269,15 +306,20 @@ export const start = Effect.fnUntraced(function*<S>(
       const unstamped: Array<AgentEvent.Unstamped> = []
       for (const text of texts) {
         readLine(driver, reading, text, resumed, unstamped)
-        if (reading.elsewhere !== undefined) return Effect.fail<Stopped>({ _tag: "Elsewhere", started: reading.elsewhere })
+        if (reading.elsewhere !== undefined) {
+          return Effect.fail<Stopped>({ _tag: "Elsewhere", started: reading.elsewhere })
+        }
       }
       const progress = driver.protocol.progress(reading.state)
-      const named = reading.started && progress.session !== undefined
-        ? Deferred.succeed(session, Session.SessionRef.make({ agent, id: progress.session, cwd }))
-        : Effect.void
+      const { named } = reading
+      reading.named = named || (reading.started && progress.session !== undefined)
       reading.blocked = true
       const stamped = unstamped.map((event): AgentEvent.AgentEvent => ({ ...event, at, seq: reading.seq++ }))
-      return named.pipe(
+      return Effect.suspend(() =>
+        named || progress.session === undefined || !reading.named
+          ? Effect.void
+          : Deferred.succeed(session, Session.SessionRef.make({ agent, id: progress.session, cwd }))
+      ).pipe(
         Effect.zipRight(progress.terminal === undefined ? Effect.void : finished.open),
         Effect.zipRight(events.offer(stamped)),
         Effect.zipRight(Effect.map(Clock.currentTimeMillis, (at) => {
