@@ -1,9 +1,9 @@
 /**
  * Runs every example as a process of its own, and fails when one of them does.
  */
-import { Command, CommandExecutor, Path } from "@effect/platform"
+import { Command, Path } from "@effect/platform"
 import { NodeRuntime } from "@effect/platform-node"
-import { Console, Effect } from "effect"
+import { Console, Effect, Layer } from "effect"
 import { NodeProcessTree } from "effect-agents"
 
 const examples = ["demo", "timeout", "race", "fanout", "retry", "pipeline"]
@@ -22,4 +22,6 @@ const program = Effect.gen(function*() {
   yield* Console.log(`--- ${examples.length} examples passed`)
 })
 
-program.pipe(Effect.provide(NodeProcessTree.layer), NodeRuntime.runMain)
+const layer = Layer.merge(NodeProcessTree.layer, NodeProcessTree.layerCommandExecutor)
+
+program.pipe(Effect.provide(layer), NodeRuntime.runMain)

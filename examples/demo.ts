@@ -4,7 +4,7 @@
  * it all. Prints the events, the process tree before, and the report of the teardown. Fails when anything is left.
  */
 import { NodeRuntime } from "@effect/platform-node"
-import { Chunk, Console, Effect, Fiber, Ref, Schedule, Stream } from "effect"
+import { Console, Effect, Fiber, Stream } from "effect"
 import { Agent, AgentRequest, ProcessTree, Teardown } from "effect-agents"
 import * as ScriptedAgent from "./scriptedAgent.js"
 
@@ -21,16 +21,15 @@ const table = (members: ReadonlyArray<ProcessTree.Member>) =>
 
 const work = Effect.scoped(Effect.gen(function*() {
   const run = yield* Agent.start(AgentRequest.make({ prompt: "work" }), { teardown: policy })
-  const tree = yield* run.tree
   yield* run.events.pipe(
     Stream.runForEach((event) => Console.log(`  ${event.seq} ${event._tag}`)),
     Effect.forkScoped
   )
   yield* Console.log("events")
-  const members = yield* Effect.repeat(tree.members, {
-    schedule: Schedule.spaced("20 millis"),
-    until: (members) => members.filter((one) => one.command === "sleep").length === 4
-  })
+  const members = yield* run.tree.members.pipe(
+    Effect.delay("20 millis"),
+    Effect.repeat({ until: (members) => members.filter((one) => one.command === "sleep").length === 4 })
+  )
   yield* Console.log(`process tree\n${table(members)}`)
   return yield* run.outcome
 }))

@@ -21,8 +21,7 @@ const noise = [
   "\u001b]0;fake\u0007\u001b[?2004h",
   "Welcome to the fake shell!\n",
   "\n",
-  "\r\n",
-  "   \t\n",
+  "\r\n   \t\n",
   "\u001b[32mnpm notice\u001b[0m a new version is out\n"
 ]
 
@@ -99,6 +98,13 @@ export const scenarios = {
   "GIVES-UP": () => [{ do: "start" }, { do: "stderr", text: "fake: disk quota exceeded\n" }, { do: "exit", code: 7 }],
   // Goes on talking until somebody ends it; the number of what it has said is in `state`.
   "CHATTER": () => [{ do: "start" }, { do: "spawn", kinds: ["tree", "daemon"] }, tools, { do: "chatter" }],
+  // Has much to say.
+  "WORDY": ({ count, text }) => [
+    { do: "start" },
+    ...Array.from({ length: count }, (_, index) => ({ do: "text", text: `word ${index}`, id: `id_${index}` })),
+    { do: "text", text, id: "last" },
+    { do: "end", text }
+  ],
   // Polite: takes its own children along when it is asked to stop, and says that it was stopped.
   "POLITE":
     () => [{ do: "onSignal", signals: ["SIGTERM", "SIGINT"], print: "aborted", code: 0 }, ...busy(["child"]), idle],

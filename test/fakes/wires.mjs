@@ -68,12 +68,22 @@ const claude = (context) => {
       claude_code_version: "2.1.332",
       ...base()
     }],
-    text: (text, { id = "msg_1", usage } = {}) => [
-      ...(deltas
-        ? [stream({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } })]
-        : []),
-      message(id, { type: "text", text }, usage)
-    ],
+    text: (text, { id = "msg_1", usage } = {}) => {
+      const whole = message(id, { type: "text", text }, usage)
+      if (!deltas) return [whole]
+      return [
+        stream({
+          type: "message_start",
+          message: { id, type: "message", role: "assistant", model: context.model, content: [] }
+        }),
+        stream({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
+        stream({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } }),
+        whole,
+        stream({ type: "content_block_stop", index: 0 }),
+        stream({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 10 } }),
+        stream({ type: "message_stop" })
+      ]
+    },
     tool: (id, command) => [message(`msg_${id}`, { type: "tool_use", id, name: "Bash", input: { command } })],
     toolResult: (id, output, ok = true) => [{
       type: "user",

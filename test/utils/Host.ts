@@ -62,7 +62,15 @@ export const start = (script: URL, input: unknown): Effect.Effect<Host, never, S
       pid: child.pid ?? 0,
       output,
       says: (text) =>
-        waitUntil(`the host says ${text}`, Effect.map(output, (all) => all.includes(text)), { deadline: "20 seconds" }),
+        waitUntil(
+          `the host says ${text}`,
+          Effect.sync(() => {
+            if (printed.includes(text)) return true
+            if (child.exitCode === null && child.signalCode === null) return false
+            throw new Error(`the host ended without saying ${text}:\n${printed}`)
+          }),
+          { deadline: "20 seconds" }
+        ),
       signal: (signal) => Effect.sync(() => child.kill(signal)),
       exit: Deferred.await(ended)
     }

@@ -2,12 +2,12 @@
  * What the process table says, seen from outside: nothing of the library is asked. A process belongs to a test when the
  * test's mark is in its arguments or in the environment it was started with; zombies and the dead do not count.
  */
-import { assert } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
+import { deepStrictEqual } from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 
 export interface Seen {
@@ -60,7 +60,7 @@ export const isAlive = (seen: Seen): Effect.Effect<boolean> =>
 
 /** Nobody carries the mark, now. */
 export const expectGone = (mark: string): Effect.Effect<void> =>
-  Effect.map(aliveWith(mark), (left) => assert.deepStrictEqual(left, [], "something is left in the process table"))
+  Effect.map(aliveWith(mark), (left) => deepStrictEqual(left, [], "something is left in the process table"))
 
 /** Waits for a condition; dies when it does not come true in time. */
 export const waitUntil = <E, R>(
