@@ -17,7 +17,8 @@ const runExample = (name: string) =>
   })
 
 const program = Effect.gen(function*() {
-  const failed = yield* Effect.filter(examples, (name) => Effect.map(runExample(name), (code) => code !== 0))
+  const codes = yield* Effect.forEach(examples, runExample)
+  const failed = examples.filter((_, index) => codes[index] !== 0)
   if (failed.length > 0) return yield* Effect.dieMessage(`failed: ${failed.join(", ")}`)
   yield* Console.log(`--- ${examples.length} examples passed`)
 })

@@ -8,9 +8,12 @@ import { Console, Effect, Fiber, Stream } from "effect"
 import { Agent, AgentRequest, ProcessTree, Teardown } from "effect-agents"
 import * as ScriptedAgent from "./scriptedAgent.js"
 
-const limit = "2 seconds"
+const limit = "3 seconds"
 
 const policy = Teardown.graceful("500 millis")
+
+/** The agent itself, a shell and its child, one in a session of its own, and two daemons. */
+const started = 6
 
 const table = (members: ReadonlyArray<ProcessTree.Member>) =>
   members.map((one) =>
@@ -28,7 +31,7 @@ const work = Effect.scoped(Effect.gen(function*() {
   yield* Console.log("events")
   const members = yield* run.tree.members.pipe(
     Effect.delay("20 millis"),
-    Effect.repeat({ until: (members) => members.filter((one) => one.command === "sleep").length === 4 })
+    Effect.repeat({ until: (members) => members.filter((one) => one.command === "sleep").length === started - 2 })
   )
   yield* Console.log(`process tree\n${table(members)}`)
   return yield* run.outcome
@@ -42,6 +45,7 @@ const program = Effect.gen(function*() {
   yield* Console.log(`the agent has ${limit}`)
   const ended = yield* Effect.flip(Effect.timeout(work, limit))
   yield* Console.log(`ended by ${ended._tag}`)
+  if (ended._tag !== "TimeoutException") return yield* Effect.die(ended)
 
   const { durationMs, killed, steps, survivors, verified } = yield* Effect.flatten(Fiber.join(report))
   yield* Console.log("teardown")
@@ -51,8 +55,8 @@ const program = Effect.gen(function*() {
   for (const one of killed) {
     yield* Console.log(`  ended ${one.pid} ${one.command}, known by ${one.by}`)
   }
-  if (verified !== "empty" || survivors.length > 0) {
-    return yield* Effect.dieMessage(`${survivors.length} survived, verified: ${verified}`)
+  if (verified !== "empty" || survivors.length > 0 || killed.length < started) {
+    return yield* Effect.dieMessage(`${survivors.length} survived, ${killed.length} ended, verified: ${verified}`)
   }
   yield* Console.log(`verified ${verified}: ${killed.length} processes, ${Math.round(durationMs)} ms`)
 })
