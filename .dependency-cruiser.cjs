@@ -12,7 +12,7 @@ const rooms = {
   barrel: modules("index")
 }
 const names = Object.keys(rooms)
-const helpers = modules("internal/[^/]+")
+const shared = modules("internal/[^/]+")
 const kernel = [...rooms.kernel, ...modules("Containment", "Teardown")]
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to })
@@ -26,14 +26,14 @@ module.exports = {
     ),
     rule("kernel-imports-agents", "The kernel is useful alone: it knows nothing of agents, not even their data.", {
       path: kernel
-    }, { path: "^src/", pathNot: [...kernel, ...helpers] }),
-    rule("helper-imports-room", "What stands in src/internal itself is for every room: it uses none.", {
-      path: helpers,
+    }, { path: "^src/", pathNot: [...kernel, ...shared] }),
+    rule("shared-imports-room", "What stands in src/internal itself is for every room: it uses none.", {
+      path: shared,
       pathNot: rooms.kernel
-    }, { path: "^src/", pathNot: helpers }),
+    }, { path: "^src/", pathNot: shared }),
     rule("module-without-room", "A new module is given its room in .dependency-cruiser.cjs.", {
       path: "^src/",
-      pathNot: [...Object.values(rooms).flat(), ...helpers]
+      pathNot: [...Object.values(rooms).flat(), ...shared]
     }, {}),
     rule("agent-imports-driver", "The run loop is the same for every driver: it knows none.", { path: rooms.agents }, {
       path: rooms.plans
