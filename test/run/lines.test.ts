@@ -34,12 +34,17 @@ describe("lines", () => {
       )
     )
     FastCheck.assert(
-      FastCheck.property(text, FastCheck.string(), FastCheck.array(FastCheck.integer({ min: 1, max: 9 }), { minLength: 1 }), (lines, last, sizes) => {
-        const rest = last.replaceAll("\n", "")
-        const data = bytes(lines.map((line) => `${line}\n`).join("") + rest)
-        assert.deepStrictEqual(split(cut(data, sizes)), { lines, rest })
-        assert.deepStrictEqual(split([data]), { lines, rest })
-      })
+      FastCheck.property(
+        text,
+        FastCheck.string(),
+        FastCheck.array(FastCheck.integer({ min: 1, max: 9 }), { minLength: 1 }),
+        (lines, last, sizes) => {
+          const rest = last.replaceAll("\n", "")
+          const data = bytes(lines.map((line) => `${line}\n`).join("") + rest)
+          assert.deepStrictEqual(split(cut(data, sizes)), { lines, rest })
+          assert.deepStrictEqual(split([data]), { lines, rest })
+        }
+      )
     )
   })
 

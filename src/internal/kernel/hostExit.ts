@@ -2,9 +2,11 @@
  * What the end of the host means for the trees that are alive in it. One set of listeners for all trees of the process,
  * there only while a tree is.
  *
- * - A signal that somebody else listens to (`NodeRuntime.runMain` does) is theirs: they interrupt, finalizers run. The
- *   next one skips the grace, the one after that ends everything at once and then the host.
- * - A signal that nobody else listens to would have ended the host: all trees are killed at once, then it does.
+ * - A signal that somebody else listens to (`NodeRuntime.runMain` does) is theirs: they interrupt, finalizers run. One
+ *   more during a teardown skips the rest of its grace. Whoever keeps listening also keeps the host.
+ * - A signal whose listeners went away after an earlier one (those of `runMain` do) comes to a host that is ending: all
+ *   grace is skipped. The next one ends everything at once, and then the host.
+ * - A signal that nobody else has listened to would have ended the host: all trees are killed at once, then it does.
  * - SIGHUP, which `runMain` does not know, is passed on as SIGTERM to those who listen to that.
  * - At `process.exit` and after an uncaught exception all trees are killed, synchronously.
  */
@@ -13,6 +15,8 @@ import type { Sweep } from "./sweep.js"
 export interface LiveTree {
   /** The whole teardown without grace, for a host that cannot wait. */
   readonly killNow: () => Sweep
+  /** Skips the grace of a teardown that has begun. */
+  readonly hurry: () => void
 }
 
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const
@@ -22,10 +26,12 @@ type HostSignal = typeof signals[number]
 const ours = Symbol.for("effect-agents/hostExit")
 
 const live = new Set<LiveTree>()
-let received = 0
+/** The signals that had a listener when one was last passed on, or nothing before that. */
+let passed: ReadonlyArray<HostSignal> | undefined
+let ending = false
 
-/** Whether a second signal asked for the grace to be cut short. */
-export const urgent = (): boolean => received > 1
+/** Whether the host is ending and was asked to hurry. */
+export const urgent = (): boolean => ending
 
 /** How long the pass at the host's exit may take. */
 const syncBoundMs = 2000
@@ -50,17 +56,24 @@ const isOurs = (listener: object): boolean => ours in listener
 
 const listensElsewhere = (signal: HostSignal): boolean => process.listeners(signal).some((other) => !isOurs(other))
 
+/** The signal as which somebody else receives this one. */
+const receivedAs = (signal: HostSignal): HostSignal | undefined =>
+  listensElsewhere(signal) ? signal : signal === "SIGHUP" && listensElsewhere("SIGTERM") ? "SIGTERM" : undefined
+
 const onSignal = (signal: HostSignal): void => {
-  received++
-  if (received === 2) return
-  if (received === 1) {
-    if (listensElsewhere(signal)) return
-    if (signal === "SIGHUP" && listensElsewhere("SIGTERM")) {
-      for (const listener of process.rawListeners("SIGTERM")) {
-        if (!isOurs(listener)) Reflect.apply(listener, process, ["SIGTERM"])
-      }
-      return
+  const as = receivedAs(signal)
+  if (as !== undefined) {
+    if (passed !== undefined) { for (const tree of live) tree.hurry() }
+    passed = signals.filter((each) => receivedAs(each) !== undefined)
+    if (as === signal) return
+    for (const listener of process.rawListeners(as)) {
+      if (!isOurs(listener)) Reflect.apply(listener, process, [as])
     }
+    return
+  }
+  if (passed?.includes(signal) === true && !ending) {
+    ending = true
+    return
   }
   killAllNow()
   uninstall()
@@ -72,7 +85,8 @@ const listener = (signal: HostSignal) => Object.assign(() => onSignal(signal), {
 const listeners = signals.map((signal) => [signal, listener(signal)] as const)
 
 const install = (): void => {
-  received = 0
+  passed = undefined
+  ending = false
   process.on("exit", killAllNow)
   // First in line: a listener that removes itself when called would be gone before it is counted.
   for (const [signal, listener] of listeners) process.prependListener(signal, listener)

@@ -24,23 +24,26 @@ export interface Rlimit {
   readonly to: bigint
 }
 
+/** How many trees of one host can be alive with a value of their own. */
+export const slots = 512
+
 // 62 bits: one half for a host that nobody marked, the other for a host that runs inside a tree. Each half holds the
-// pid of the host (22 bits, the kernel's largest) and a running number (9 bits): no two live hosts share a value.
+// id of the host's thread (22 bits, the kernel's largest) and a slot (9 bits): no two live threads share a value.
 const bits = 31n
 const half = (1n << bits) - 1n
-const local = (hostPid: number, count: number): bigint => (BigInt(hostPid) << 9n) | BigInt(count & 511)
+const local = (thread: number, slot: number): bigint => (BigInt(thread) << 9n) | BigInt(slot)
 
 /**
- * The mark of tree number `count` of a host whose own hard limit is `hostLimit`, as /proc shows it. A host in the second
+ * The mark of the tree in a slot of a host whose own hard limit is `hostLimit`, as /proc shows it. A host in the second
  * level of nesting has no room left for a value of its own; its trees keep the mark of the tree around them.
  */
-export const rlimitFor = (hostLimit: string, hostPid: number, count: number): Rlimit | undefined => {
+export const rlimitFor = (hostLimit: string, thread: number, slot: number): Rlimit | undefined => {
   if (hostLimit === "unlimited") {
-    const from = local(hostPid, count) << bits
+    const from = local(thread, slot) << bits
     return { value: String(from | half), from, to: from | half }
   }
   const limit = /^\d+$/.test(hostLimit) ? BigInt(hostLimit) : 0n
-  const own = local(hostPid, count)
+  const own = local(thread, slot)
   if (limit >> bits === 0n || limit >> (2n * bits) !== 0n || (limit & half) !== half || own >= half) return undefined
   const value = limit - half + own
   return { value: String(value), from: value, to: value }

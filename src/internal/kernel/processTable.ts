@@ -24,6 +24,8 @@ export interface ProcessTable {
    * act on each at once. `undefined` when the table cannot be read just now.
    */
   readonly rows: (skip: (pid: number) => boolean) => Iterable<Row> | undefined
+  /** Whether everything that was asked for since `rows` could be read, or had ended. */
+  readonly complete: () => boolean
   readonly row: (pid: number) => Row | undefined
   /** Whether the process of this row still lives. */
   readonly lives: (row: Row) => boolean
@@ -36,6 +38,11 @@ export interface ProcessTable {
   readonly pidReuseMs: number
 }
 
+// The system would not open a file: the process that it tells of may be there or not.
+let refused = false
+
+const refusals = new Set(["EMFILE", "ENFILE", "ENOMEM"])
+
 /** Reads a file of /proc into one shared buffer: these files have no size, are small, and are read by the thousand. */
 const readProc = (() => {
   let buffer = Buffer.allocUnsafe(16384)
@@ -43,7 +50,8 @@ const readProc = (() => {
     let fd: number
     try {
       fd = fs.openSync(path, "r")
-    } catch {
+    } catch (error) {
+      if (error instanceof Error && "code" in error && refusals.has(String(error.code))) refused = true
       return undefined
     }
     try {
@@ -97,7 +105,7 @@ const pidMax = (): number => {
 
 const rowOf = (pid: number): Row | undefined => {
   const stat = readProc(`/proc/${pid}/stat`)
-  return stat === undefined ? undefined : parseStat(pid, stat.toString("latin1"))
+  return stat === undefined ? undefined : parseStat(pid, stat.toString("utf8"))
 }
 
 function* procRows(names: ReadonlyArray<string>, skip: (pid: number) => boolean): Generator<Row> {
@@ -115,12 +123,14 @@ function* procRows(names: ReadonlyArray<string>, skip: (pid: number) => boolean)
 
 export const linux = (): ProcessTable => ({
   rows: (skip) => {
+    refused = false
     try {
       return procRows(fs.readdirSync("/proc"), skip)
     } catch {
       return undefined
     }
   },
+  complete: () => !refused,
   row: rowOf,
   lives: (row) => {
     const current = rowOf(row.pid)
@@ -139,7 +149,7 @@ export const linux = (): ProcessTable => ({
   pidReuseMs: pidMax() >= 32768 ? 250 : 0
 })
 
-/** What `ps` must print for `parsePs`. */
+/** What `ps` must print for `parsePs`, in the C locale and in UTC. */
 export const psArguments: ReadonlyArray<string> = ["-A", "-o", "pid=,ppid=,pgid=,state=,lstart=,comm="]
 
 const psLine = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)$/
@@ -150,7 +160,7 @@ export const parsePs = (text: string): ReadonlyArray<Row> =>
     const match = psLine.exec(line)
     if (match === null) return []
     const [, pid, parent, group, state = "", started = "", path = ""] = match
-    const startTime = Date.parse(started)
+    const startTime = Date.parse(`${started} UTC`)
     if (Number.isNaN(startTime)) return []
     return [{
       pid: Number(pid),
@@ -177,6 +187,7 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
       environments = undefined
       return parsePs(text).filter((row) => !skip(row.pid)).sort((a, b) => b.pid - a.pid)
     },
+    complete: () => true,
     row: (pid) => parsePs(ps(["-p", String(pid), ...psArguments.slice(1)]) ?? "")[0],
     // Asked within milliseconds of the look that made the row: no pid comes round that fast, and a `ps` would not be.
     lives: (row) => {

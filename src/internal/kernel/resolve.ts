@@ -26,7 +26,8 @@ const reasons: { readonly [code: string]: SystemErrorReason } = {
   ENFILE: "Busy",
   ENOMEM: "Busy",
   ELOOP: "BadResource",
-  E2BIG: "BadResource"
+  E2BIG: "BadResource",
+  ERR_INVALID_ARG_VALUE: "InvalidData"
 }
 
 /** An error of Node as a `PlatformError` of the module `Command`. */
@@ -41,9 +42,17 @@ export const fromErrno = (method: string, program: string) => (cause: unknown): 
   )
 }
 
+/** The working directory of the host, which may have been removed. */
+export const currentDirectory = (): Either.Either<string, PlatformError> =>
+  Either.try({ try: () => process.cwd(), catch: fromErrno("cwd", ".") })
+
 export const directory = (cwd: string): Either.Either<string, PlatformError> =>
   Either.try({
-    try: () => fs.statSync(cwd),
+    try: () => {
+      const stat = fs.statSync(cwd)
+      if (stat.isDirectory()) fs.accessSync(cwd, fs.constants.X_OK)
+      return stat
+    },
     catch: fromErrno("cwd", cwd)
   }).pipe(
     Either.flatMap((stat) =>
@@ -51,11 +60,11 @@ export const directory = (cwd: string): Either.Either<string, PlatformError> =>
     )
   )
 
-type Candidate = "executable" | "not-executable" | "missing"
+type Candidate = "executable" | "not-executable" | "no-file" | "missing"
 
 const inspect = (file: string): Candidate => {
   try {
-    if (!fs.statSync(file).isFile()) return "missing"
+    if (!fs.statSync(file).isFile()) return "no-file"
     fs.accessSync(file, fs.constants.X_OK)
     return "executable"
   } catch (error) {
@@ -97,7 +106,7 @@ export const executable = (
   searchPath: string | undefined
 ): Either.Either<string, PlatformError> => {
   if (program.length === 0 || program.includes("\0")) {
-    return Either.left(failure("NotFound", "spawn", program, "not the name of a program"))
+    return Either.left(failure("InvalidData", "spawn", program, "not the name of a program"))
   }
   if (program.includes("/")) {
     const file = path.resolve(cwd, program)
@@ -107,7 +116,7 @@ export const executable = (
       : Either.left(
         found === "missing"
           ? failure("NotFound", "spawn", program, "no such program")
-          : failure("PermissionDenied", "spawn", program, "not executable")
+          : failure("PermissionDenied", "spawn", program, found === "no-file" ? "not a file" : "not executable")
       )
   }
   let refused: string | undefined

@@ -13,6 +13,8 @@ export type Sweep = Generator<number, Teardown.TeardownReport>
 
 export interface Options {
   readonly tracker: Tracker
+  /** The name of the program: the leader itself begins as the shell of the shim. */
+  readonly command: string
   readonly policy: Teardown.Teardown
   readonly reason: Teardown.Reason
   readonly layers: ReadonlyArray<Teardown.Layer>
@@ -124,8 +126,8 @@ export function* sweep(options: Options): Sweep {
     // Whoever dies with its group before the look comes to it is not found any more.
     for (const found of [...left, ...members]) if (killed.has(found.row.group)) note(found).signal = "SIGKILL"
     const killable = members.some((found) => !isDenied(found))
-    clean = killable ? 0 : clean + 1
-    if (clean >= cleanLooks || (now() >= deadline && clean === 0)) break
+    clean = killable ? 0 : tracker.blind() ? clean : clean + 1
+    if (clean >= cleanLooks || (now() >= deadline && (clean === 0 || tracker.blind()))) break
     // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
     yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
   }
@@ -136,14 +138,14 @@ export function* sweep(options: Options): Sweep {
   )
   return new Teardown.TeardownReport({
     pid: tracker.leader.pid,
-    command: tracker.leader.command,
+    command: options.command,
     reason: options.reason,
     steps,
     killed: [...seen.entries()].filter(([key]) => !left.has(key)).map(([, { found, signal }]) =>
       new Teardown.KilledProcess({ ...named(found), ...(signal === undefined ? {} : { signal }) })
     ),
     survivors,
-    verified: survivors.length > 0 ? "survivors" : options.seesAll ? "empty" : "not-visible",
+    verified: survivors.length > 0 ? "survivors" : options.seesAll && !tracker.blind() ? "empty" : "not-visible",
     layers: options.layers,
     looks: tracker.looks(),
     outputHeld: options.outputHeld(),

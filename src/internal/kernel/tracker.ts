@@ -30,6 +30,8 @@ export interface Tracker {
    */
   readonly signalGroup: (found: Found, signal: NodeJS.Signals) => boolean
   readonly looks: () => number
+  /** Whether the last look could not read all that it asked for, so that what it did not find may yet be there. */
+  readonly blind: () => boolean
 }
 
 export interface Options {
@@ -40,6 +42,9 @@ export interface Options {
   readonly host: Row
   readonly now: () => number
 }
+
+// Where pids come round faster, or may, a number without anybody in it means nothing after this time.
+const numbersHoldMs = 250
 
 const key = (row: Row): string => `${row.pid}:${row.startTime}`
 
@@ -54,8 +59,11 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
   let leaderGone = false
   let lastLook = 0
   let looks = 0
+  let blind = false
 
   const own = (id: number): boolean => id > 1 && id !== host.group && id !== host.session
+
+  const inRoot = (row: Row): boolean => row.group === leader.pid || row.session === leader.pid
 
   const tie = (row: Row, living: Map<number, string>): Evidence | undefined => {
     const known = members.get(key(row))
@@ -79,6 +87,10 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
 
   const look: Tracker["look"] = (act) => {
     const at = now()
+    // The number of the leader is free for others once it and everybody in its group are gone.
+    if (leaderGone && at - lastLook > numbersHoldMs && !alive.some(({ row }) => inRoot(row) && table.lives(row))) {
+      rootOpen = false
+    }
     // A session number may be used again once its last member is gone: ties by number hold for the moment only.
     if (at - lastLook > 1000) {
       groups = new Set()
@@ -91,6 +103,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
       const stranger = strangers.get(pid)
       return pid <= 1 || pid === host.pid || (stranger !== undefined && at - stranger.at < table.pidReuseMs)
     })
+    blind = rows === undefined
     if (rows === undefined) return alive
     const found: Array<Found> = []
     const untied: Array<Row> = []
@@ -132,7 +145,8 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
         again = true
       }
     }
-    if (leaderGone && !found.some(({ row }) => row.group === leader.pid || row.session === leader.pid)) rootOpen = false
+    blind = !table.complete()
+    if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     alive = found
     return found
   }
@@ -141,10 +155,15 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     leader,
     look,
     looks: () => looks,
+    blind: () => blind,
     anyKnownAlive: () => alive.some(({ row }) => table.lives(row)),
     leaderAlive: () => !leaderGone && table.lives(leader),
     leaderEnded: () => {
       leaderGone = true
+      // Its number cannot be anybody else's yet. Without a mark that nobody loses, the group is all that tells: see who is
+      // in it while that is certain.
+      if (mark.rlimit === undefined) look()
+      else lastLook = now()
     },
     signal: ({ row }, signal) => {
       if (row.pid <= 1 || row.pid === host.pid || !table.lives(row)) return "gone"

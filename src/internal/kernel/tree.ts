@@ -4,11 +4,10 @@
 import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type { PlatformError } from "@effect/platform/Error"
-import * as NodeSink from "@effect/platform-node/NodeSink"
 import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
@@ -16,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import * as ChildProcess from "node:child_process"
-import type { Readable } from "node:stream"
+import type { Readable, Writable } from "node:stream"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import { onNativeTime } from "../nativeClock.js"
@@ -76,57 +75,66 @@ const watch = (
     reaper.leaderEnded()
     Deferred.unsafeDone(exit, Exit.succeed({ code, signal }))
   })
-  const sweep: Spawned["sweep"] = (policy, reason) =>
-    reaper.end({ policy, reason, urgent: hostExit.urgent, outputHeld: () => !ended(child.stdout) })
-  const live: hostExit.LiveTree = { killNow: () => sweep(Teardown.immediate, "host-exit") }
+  let sweeping = false
+  let hurried = false
+  const sweep: Spawned["sweep"] = (policy, reason) => {
+    sweeping = true
+    return reaper.end({
+      policy,
+      reason,
+      urgent: () => hurried || hostExit.urgent(),
+      outputHeld: () => !ended(child.stdout)
+    })
+  }
+  const live: hostExit.LiveTree = {
+    killNow: () => sweep(Teardown.immediate, "host-exit"),
+    hurry: () => {
+      hurried = sweeping
+    }
+  }
   hostExit.add(live)
   return { child, reaper, exit, command, sweep, live }
 }
 
-const spawn = (
+const spawn = Effect.fnUntraced(function*(
   { platform }: Settings,
   command: Command.StandardCommand,
   options: ProcessTree.StartOptions
-): Effect.Effect<Spawned, PlatformError> =>
-  Effect.gen(function*() {
-    const exit = yield* Deferred.make<ProcessTree.Exit>()
-    const environment = environmentOf(command)
-    const cwd = yield* Option.match(command.cwd, {
-      onNone: () => Either.right(process.cwd()),
-      onSome: resolve.directory
-    })
-    const shell = command.shell === false ? undefined : command.shell === true ? platform.shell : command.shell
-    const file = yield* platform.resolve(shell ?? command.command, cwd, environment["PATH"])
-    const args = shell === undefined
-      ? command.args
-      : platform.shellArguments([command.command, ...command.args].join(" "))
-    const start = platform.start(file, args, environment)
-    const failed = resolve.fromErrno("spawn", command.command)
-    const spawned = yield* Effect.try({
-      try: () => {
-        const child = ChildProcess.spawn(start.file, start.args, {
-          cwd,
-          env: start.environment,
-          detached: platform.detached,
-          windowsHide: true,
-          stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
-          ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
-          ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
-        })
-        return child.pid === undefined
-          ? Either.left(child)
-          : Either.right(watch(child, start.watch(child.pid), exit, command))
-      },
-      catch: failed
-    })
-    return yield* Either.match(spawned, {
-      onLeft: (child) =>
-        Effect.async<never, PlatformError>((resume) => {
-          child.once("error", (error) => resume(Effect.fail(failed(error))))
-        }),
-      onRight: Effect.succeed
-    })
+) {
+  const exit = yield* Deferred.make<ProcessTree.Exit>()
+  const refused = yield* Deferred.make<never, PlatformError>()
+  const environment = environmentOf(command)
+  const cwd = yield* Option.match(command.cwd, {
+    onNone: resolve.currentDirectory,
+    onSome: resolve.directory
   })
+  const shell = command.shell === false ? undefined : command.shell === true ? platform.shell : command.shell
+  const file = yield* platform.resolve(shell ?? command.command, cwd, environment["PATH"])
+  const args = shell === undefined
+    ? command.args
+    : platform.shellArguments([command.command, ...command.args].join(" "))
+  const failed = resolve.fromErrno("spawn", command.command)
+  const spawned = yield* Effect.try({
+    try: () => {
+      const start = platform.start(file, args, environment)
+      const child = ChildProcess.spawn(start.file, start.args, {
+        cwd,
+        env: start.environment,
+        detached: platform.detached,
+        windowsHide: true,
+        windowsVerbatimArguments: shell !== undefined,
+        stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
+        ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
+        ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
+      })
+      if (child.pid !== undefined) return watch(child, start.watch(child.pid), exit, command)
+      child.once("error", (error) => Deferred.unsafeDone(refused, Exit.fail(failed(error))))
+      return undefined
+    },
+    catch: failed
+  })
+  return spawned ?? (yield* Deferred.await(refused))
+})
 
 /** The rest of what the tree says is nobody's: read on, so that it does not wait for us while it ends. */
 const discard = (output: Readable | null): void => {
@@ -146,77 +154,102 @@ const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
     return loop
   }).pipe(onNativeTime)
 
-const makeTree = (settings: Settings, spawned: Spawned, policy: Teardown.Teardown) =>
-  Effect.gen(function*() {
-    const { child, command, exit, live, reaper, sweep } = spawned
-    const done = yield* Deferred.make<Teardown.TeardownReport>()
-    const outputs = [child.stdout, child.stderr]
+const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawned, policy: Teardown.Teardown) {
+  const { child, command, exit, live, reaper, sweep } = spawned
+  const done = yield* Deferred.make<Teardown.TeardownReport>()
+  const outputs = [child.stdout, child.stderr]
 
-    const end = (reason: Teardown.Reason) =>
-      Effect.suspend(() => {
-        outputs.forEach(discard)
-        return drive(sweep(policy, reason))
-      }).pipe(
-        Effect.tap((report) =>
-          Effect.annotateCurrentSpan({
-            "process.tree.reason": report.reason,
-            "process.tree.verified": report.verified,
-            "process.tree.killed": report.killed.length,
-            "process.tree.survivors": report.survivors.length,
-            "process.tree.looks": report.looks
-          })
-        ),
-        Effect.withSpan("ProcessTree.teardown", {
-          attributes: { "process.pid": reaper.pid, "process.executable.name": command.command },
-          captureStackTrace: false
-        }),
-        Effect.ensuring(Effect.sync(() => {
-          hostExit.remove(live)
-          child.stdin?.destroy()
-          for (const output of outputs) output?.destroy()
-        })),
-        Effect.tap(settings.onReport),
-        Effect.onExit((exit) => Deferred.done(done, exit))
-      )
+  const end = (reason: Teardown.Reason) =>
+    Effect.suspend(() => {
+      outputs.forEach(discard)
+      return drive(sweep(policy, reason))
+    }).pipe(
+      Effect.tap((report) =>
+        Effect.annotateCurrentSpan({
+          "process.tree.reason": report.reason,
+          "process.tree.verified": report.verified,
+          "process.tree.killed": report.killed.length,
+          "process.tree.survivors": report.survivors.length,
+          "process.tree.looks": report.looks
+        })
+      ),
+      Effect.withSpan("ProcessTree.teardown", {
+        attributes: { "process.pid": reaper.pid, "process.executable.name": command.command },
+        captureStackTrace: false
+      }),
+      Effect.ensuring(Effect.sync(() => {
+        hostExit.remove(live)
+        // One that could not be ended must not keep the host waiting.
+        child.unref()
+        child.stdin?.destroy()
+        for (const output of outputs) output?.destroy()
+      })),
+      Effect.tap(settings.onReport),
+      Effect.onExit((exit) => Deferred.done(done, exit))
+    )
 
-    let begun = false
-    const teardown = (reason: Teardown.Reason): Effect.Effect<Teardown.TeardownReport> =>
-      Effect.uninterruptible(Effect.suspend(() => {
-        if (begun) return Deferred.await(done)
-        begun = true
-        return end(reason)
-      }))
+  let begun = false
+  const teardown = (reason: Teardown.Reason): Effect.Effect<Teardown.TeardownReport> =>
+    Effect.uninterruptible(Effect.suspend(() => {
+      if (begun) return Deferred.await(done)
+      begun = true
+      return end(reason)
+    }))
 
-    const stdout = readFrom(child.stdout, "stdout", command)
-    const tree: ProcessTree.ProcessTree = {
-      [ProcessTree.TypeId]: ProcessTree.TypeId,
-      ...Inspectable.BaseProto,
-      toJSON: () => ({ _id: "ProcessTree", pid: reaper.pid, command: command.command }),
-      pid: CommandExecutor.ProcessId(reaper.pid),
-      stdin: child.stdin === null
-        ? Sink.drain
-        : NodeSink.fromWritable(() => child.stdin!, resolve.fromErrno("stdin", command.command)),
-      stdout: typeof command.stdout === "string" ? stdout : Stream.transduce(stdout, command.stdout),
-      stderr: readFrom(child.stderr, "stderr", command),
-      exit: Deferred.await(exit),
-      isRunning: Effect.negate(Deferred.isDone(exit)),
-      members: Effect.sync(reaper.members),
-      signal: (signal, to = "leader") => Effect.sync(() => reaper.signal(signal, to)),
-      teardown: teardown("completed"),
-      report: Deferred.await(done)
-    }
-    return { tree, teardown }
-  })
+  const stdout = readFrom(child.stdout, "stdout", command)
+  const tree: ProcessTree.ProcessTree = {
+    [ProcessTree.TypeId]: ProcessTree.TypeId,
+    ...Inspectable.BaseProto,
+    toJSON: () => ({ _id: "ProcessTree", pid: reaper.pid, command: command.command }),
+    pid: CommandExecutor.ProcessId(reaper.pid),
+    stdin: writeTo(child.stdin, command),
+    stdout: typeof command.stdout === "string" ? stdout : Stream.transduce(stdout, command.stdout),
+    stderr: readFrom(child.stderr, "stderr", command),
+    exit: Deferred.await(exit),
+    isRunning: Effect.negate(Deferred.isDone(exit)),
+    members: Effect.sync(reaper.members),
+    signal: (signal, to = "leader") => Effect.sync(() => reaper.signal(signal, to)),
+    teardown: teardown("completed"),
+    report: Deferred.await(done)
+  }
+  return { tree, teardown }
+})
+
+const writeTo = (
+  input: Writable | null,
+  command: Command.StandardCommand
+): Sink.Sink<void, Uint8Array, never, PlatformError> =>
+  input === null
+    ? Sink.drain
+    // Each write is waited for: the sink of the platform returns before, and a fast source would fill the memory.
+    : Sink.forEach((bytes: Uint8Array) =>
+      Effect.async<void, PlatformError>((resume) => {
+        input.write(bytes, (error) =>
+          resume(error ? Effect.fail(resolve.fromErrno("stdin", command.command)(error)) : Effect.void))
+      })
+    ).pipe(Sink.ensuring(Effect.sync(() => input.end())))
 
 const readFrom = (
   output: Readable | null,
   name: string,
   command: Command.StandardCommand
 ): Stream.Stream<Uint8Array, PlatformError> =>
-  output === null ? Stream.empty : NodeStream.fromReadable(() => output, resolve.fromErrno(name, command.command))
+  output === null
+    ? Stream.empty
+    : NodeStream.fromReadable(() => output, resolve.fromErrno(name, command.command), { closeOnDone: false }).pipe(
+      // A reader that has enough closes the pipe. One that is interrupted does not: the tree is about to be asked to end,
+      // and may have something to say while it does.
+      Stream.ensuringWith((exit) =>
+        Exit.isInterrupted(exit) ? Effect.void : Effect.sync(() => output.destroy())
+      )
+    )
 
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): Teardown.Reason =>
-  Exit.isSuccess(exit) ? "completed" : Exit.isInterrupted(exit) ? "interrupted" : "failed"
+  Exit.match(exit, {
+    onSuccess: () => "completed",
+    // The failure of one of several fibers interrupts the others.
+    onFailure: (cause) => Cause.isInterruptedOnly(cause) ? "interrupted" : "failed"
+  })
 
 const startOne = (
   settings: Settings,
@@ -238,7 +271,10 @@ const startOne = (
     )
   )
 
-/** Starts the parts of a piped command from left to right, each reading what the one before writes. */
+/**
+ * Starts the parts of a piped command from left to right, each reading what the one before writes. Nobody can read the
+ * standard error of those before the last, so it is discarded.
+ */
 export const start = (
   settings: Settings,
   command: Command.Command,
@@ -249,7 +285,10 @@ export const start = (
     (left, part) =>
       Effect.flatMap(left, (tree) => {
         const fed = Command.stdin(part, tree.stdout)
-        return fed._tag === "StandardCommand" ? startOne(settings, fed, { teardown: options.teardown }) : left
+        return fed._tag === "PipedCommand" ? left : Effect.zipRight(
+          Effect.forkScoped(Effect.ignore(Stream.runDrain(tree.stderr))),
+          startOne(settings, fed, { teardown: options.teardown })
+        )
       }),
     startOne(settings, first, options)
   )

@@ -39,7 +39,6 @@ const watch = (
     signal: (signal) => {
       if (signal === "SIGKILL" && !leaderGone) kill()
     },
-    // eslint-disable-next-line require-yield -- nothing to wait for: taskkill tells nothing of the tree
     end: function*(options): Sweep {
       const began = performance.now()
       // Once the leader is gone its pid may be somebody else's, and taskkill goes by pid.

@@ -47,7 +47,6 @@ export const makeSplitter = (maxBytes: number): Splitter => {
 }
 
 /** Colours, cursor movement, titles, bracketed paste, and the byte order mark. */
-// eslint-disable-next-line no-control-regex -- these are control characters
 const escapes = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-Z\\^_]|\ufeff/g
 
 export type Line =

@@ -191,7 +191,6 @@ interface Reading<S> {
   lastAt: number
   /** The reader of the events is being waited for. */
   blocked: boolean
-  elsewhere: string | undefined
   readonly noise: Array<string>
 }
 
@@ -200,7 +199,6 @@ const readLine = <S>(
   driver: AgentDriver.AgentDriver<S>,
   reading: Reading<S>,
   line: string,
-  resumed: string | undefined,
   events: Array<AgentEvent.Unstamped>
 ): void => {
   const parsed = lines.parseLine(line)
@@ -216,10 +214,7 @@ const readLine = <S>(
   const step = driver.protocol.step(reading.state, parsed.record)
   reading.state = step.state
   for (const event of step.events) {
-    if (event._tag === "Started") {
-      if (!reading.started && resumed !== undefined && event.session !== resumed) reading.elsewhere = event.session
-      reading.started = true
-    }
+    if (event._tag === "Started") reading.started = true
     events.push(event)
   }
 }
@@ -294,7 +289,6 @@ export const start = Effect.fnUntraced(function*<S>(
     cut: false,
     lastAt: 0,
     blocked: false,
-    elsewhere: undefined,
     noise: []
   }
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
@@ -304,13 +298,12 @@ export const start = Effect.fnUntraced(function*<S>(
   const consume = (texts: ReadonlyArray<string>): Effect.Effect<void, Stopped> =>
     Effect.flatMap(Clock.currentTimeMillis, (at) => {
       const unstamped: Array<AgentEvent.Unstamped> = []
-      for (const text of texts) {
-        readLine(driver, reading, text, resumed, unstamped)
-        if (reading.elsewhere !== undefined) {
-          return Effect.fail<Stopped>({ _tag: "Elsewhere", started: reading.elsewhere })
-        }
-      }
+      for (const text of texts) readLine(driver, reading, text, unstamped)
       const progress = driver.protocol.progress(reading.state)
+      if (
+        resumed !== undefined && progress.session !== undefined && progress.session !== resumed
+        && progress.terminal?.failure === undefined
+      ) return Effect.fail<Stopped>({ _tag: "Elsewhere", started: progress.session })
       const { named } = reading
       reading.named = named || (reading.started && progress.session !== undefined)
       reading.blocked = true
