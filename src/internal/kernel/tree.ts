@@ -224,8 +224,10 @@ const writeTo = (
     // Each write is waited for: the sink of the platform returns before, and a fast source would fill the memory.
     : Sink.forEach((bytes: Uint8Array) =>
       Effect.async<void, PlatformError>((resume) => {
-        input.write(bytes, (error) =>
-          resume(error ? Effect.fail(resolve.fromErrno("stdin", command.command)(error)) : Effect.void))
+        input.write(
+          bytes,
+          (error) => resume(error ? Effect.fail(resolve.fromErrno("stdin", command.command)(error)) : Effect.void)
+        )
       })
     ).pipe(Sink.ensuring(Effect.sync(() => input.end())))
 
@@ -239,9 +241,7 @@ const readFrom = (
     : NodeStream.fromReadable(() => output, resolve.fromErrno(name, command.command), { closeOnDone: false }).pipe(
       // A reader that has enough closes the pipe. One that is interrupted does not: the tree is about to be asked to end,
       // and may have something to say while it does.
-      Stream.ensuringWith((exit) =>
-        Exit.isInterrupted(exit) ? Effect.void : Effect.sync(() => output.destroy())
-      )
+      Stream.ensuringWith((exit) => Exit.isInterrupted(exit) ? Effect.void : Effect.sync(() => output.destroy()))
     )
 
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): Teardown.Reason =>
