@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import * as Fakes from "../utils/Fakes.js"
+import { waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import { conformance } from "./harness.js"
 
@@ -95,7 +96,7 @@ conformance("environment", (agent) => {
         const steps = [{ do: "start" }, { do: "idle" }]
         const dump = join(state, "dump")
         yield* Agent.start(request({ steps, dump }))
-        while (!existsSync(dump)) yield* Effect.sleep("5 millis")
+        yield* waitUntil("it has started", Effect.sync(() => existsSync(dump)))
         const path = (yield* Fakes.readDump(dump)).env["TMPDIR"]!
         assert.strictEqual(statSync(path).mode & 0o077, 0)
         return path

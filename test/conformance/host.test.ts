@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Host from "../utils/Host.js"
-import { expectGone, makeMark, waitUntil } from "../utils/Processes.js"
+import { expectGone, makeMark, sleepers, waitUntil } from "../utils/Processes.js"
 import type { Input } from "./hostProgram.js"
 
 const start = (mark: string, input: Pick<Input, "ending" | "sleepers" | "graceMs"> & { readonly name: string }) =>
@@ -49,9 +49,8 @@ describe("a host", () => {
       const host = yield* start(mark, { ending: "runMain", name: "F-STUBBORN", sleepers: 2, graceMs: 60_000 })
       const before = yield* Clock.currentTimeMillis
       yield* host.signal("SIGINT")
-      // The polite part of the tree has gone: the first signal was heard, and the grace is running.
-      yield* waitUntil("the grace is running", Effect.sync(() => true))
-      yield* Effect.sleep("200 millis")
+      // Once the polite part of the tree has gone, the first signal was heard and the grace is running.
+      yield* waitUntil("the polite one goes", Effect.map(sleepers(mark), (left) => left.length === 1))
       yield* host.signal("SIGINT")
       yield* host.exit
       assert.isBelow((yield* Clock.currentTimeMillis) - before, 10_000)

@@ -28,14 +28,18 @@ const kinds = {
   stopped: (s) => ["sleep", [s]],
   // A launcher that waits for its child in a system call and passes no signal on.
   wrapper: (s) => [process.execPath, ["-e", "require('child_process').spawnSync('sleep', [process.argv[1]])", s]],
-  // Keeps the standard output of the leader open.
-  holder: (s) => ["setsid", ["sleep", s]]
+  // Keeps the output of the leader open.
+  holder: (s) => ["setsid", ["sleep", s]],
+  // Keeps it open, and writes into it as long as it lives.
+  babbler: (s) => ["setsid", ["sh", "-c", `sleep ${s} & while kill -0 $!; do echo and another thing; sleep 0.02; done`]]
 }
+
+const holds = ["holder", "babbler"]
 
 export const all = Object.keys(kinds)
 
-/** The tool tree that the real CLIs were measured with. */
-export const zoo = all.filter((kind) => kind !== "holder")
+/** The tool tree that the real CLIs were measured with, and more. */
+export const zoo = all.filter((kind) => !holds.includes(kind))
 
 const number = (kind) => String(all.indexOf(kind) + 10)
 
@@ -59,7 +63,12 @@ export const start = async (mark, names, options = {}) => {
     const argument = seconds(mark, kind)
     const [program, args] = kinds[kind](argument)
     const child = spawn(program, args, {
-      stdio: ["ignore", kind === "holder" ? "inherit" : "ignore", options.stderr === "hold" ? "inherit" : "ignore"]
+      stdio: [
+        "ignore",
+        ...["stdout", "stderr"].map((output) =>
+          holds.includes(kind) && output === (options.output ?? "stdout") ? "inherit" : "ignore"
+        )
+      ]
     })
     child.unref()
     for (let tries = 0; process.platform === "linux" && !running(argument); tries++) {

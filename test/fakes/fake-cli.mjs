@@ -174,6 +174,12 @@ const steps = {
       await pause(5)
     }
   },
+  endless: async () => {
+    for (;;) {
+      write(1, Buffer.alloc(1024 * 1024, "x"))
+      await pause(0)
+    }
+  },
   ignore: ({ signals }) => {
     for (const signal of signals) process.on(signal, () => {})
   },

@@ -40,7 +40,11 @@ export const scenarios = {
   "F-STUBBORN": () => [{ do: "ignore", signals: ["SIGTERM", "SIGINT", "SIGHUP"] }, ...busy(["tree", "stubborn"]), idle],
   "F-LATE-DIE": () => [...busy(["stubborn"]), idle],
   "F-WRAP": ({ inner = "F-TREE" }) => [{ do: "wrap", inner }],
-  "F-HOLDER": ({ text }) => [...success(text), { do: "spawn", kinds: ["holder"] }, { do: "exit", code: 0 }],
+  "F-HOLDER": ({ kind = "holder", output, text }) => [
+    ...success(text),
+    { do: "spawn", kinds: [kind], output },
+    { do: "exit", code: 0 }
+  ],
   "F-LEFTOVERS": ({ text, kinds = zoo }) => [...success(text), { do: "spawn", kinds }, { do: "exit", code: 0 }],
   "F-AFTER": ({ text }) => [...success(text), idle],
   "F-MUTE": () => [{ do: "start" }, { do: "text", text: "Half of it." }, tools, idle],
@@ -105,6 +109,10 @@ export const scenarios = {
     { do: "text", text, id: "last" },
     { do: "end", text }
   ],
+  // One line, and no end of it.
+  "ENDLESS": () => [{ do: "start" }, { do: "endless" }],
+  // Lives on without an output.
+  "CLOSED": ({ finished, text }) => [...(finished ? success(text) : [{ do: "start" }]), { do: "closeStdout" }, idle],
   // Polite: takes its own children along when it is asked to stop, and says that it was stopped.
   "POLITE":
     () => [{ do: "onSignal", signals: ["SIGTERM", "SIGINT"], print: "aborted", code: 0 }, ...busy(["child"]), idle],

@@ -62,28 +62,29 @@ export const isAlive = (seen: Seen): Effect.Effect<boolean> =>
 export const expectGone = (mark: string): Effect.Effect<void> =>
   Effect.map(aliveWith(mark), (left) => deepStrictEqual(left, [], "something is left in the process table"))
 
-/** Waits for a condition; dies when it does not come true in time. */
+/** Waits for a condition, on the time of the machine; dies when it does not come true in time. */
 export const waitUntil = <E, R>(
   what: string,
   condition: Effect.Effect<boolean, E, R>,
   options?: { readonly deadline?: Duration.DurationInput | undefined }
 ): Effect.Effect<void, E, R> =>
   Effect.gen(function*() {
-    const clock = Clock.make()
-    const end = (yield* clock.currentTimeMillis) + Duration.toMillis(options?.deadline ?? "10 seconds")
+    const end = (yield* Clock.currentTimeMillis) + Duration.toMillis(options?.deadline ?? "10 seconds")
     while (!(yield* condition)) {
-      if ((yield* clock.currentTimeMillis) > end) return yield* Effect.dieMessage(`waited in vain: ${what}`)
-      yield* Effect.provideService(Effect.sleep("5 millis"), Clock.Clock, clock)
+      if ((yield* Clock.currentTimeMillis) > end) return yield* Effect.dieMessage(`waited in vain: ${what}`)
+      yield* Effect.sleep("5 millis")
     }
-  })
+  }).pipe(Effect.withClock(Clock.make()))
 
-/** Waits until at least `count` processes sleep under the mark, the descendants that the fakes leave behind. */
-export const waitForSleepers = (mark: string, count: number): Effect.Effect<ReadonlyArray<Seen>> => {
-  const sleepers = Effect.map(aliveWith(mark), (seen) => seen.filter(({ command }) => command.startsWith("sleep ")))
-  return waitUntil(`${count} processes with the mark`, Effect.map(sleepers, (seen) => seen.length >= count)).pipe(
-    Effect.zipRight(sleepers)
+/** The descendants that the fakes leave behind: who sleeps under the mark. */
+export const sleepers = (mark: string): Effect.Effect<ReadonlyArray<Seen>> =>
+  Effect.map(aliveWith(mark), (seen) => seen.filter(({ command }) => command.startsWith("sleep ")))
+
+/** Waits until there are `count` of them. */
+export const waitForSleepers = (mark: string, count: number): Effect.Effect<ReadonlyArray<Seen>> =>
+  waitUntil(`${count} processes with the mark`, Effect.map(sleepers(mark), (seen) => seen.length >= count)).pipe(
+    Effect.zipRight(sleepers(mark))
   )
-}
 
 const reap = (mark: string): Effect.Effect<void> =>
   Effect.gen(function*() {
