@@ -114,7 +114,8 @@ describe("claude, as captured", () => {
     ["claude-err429", "rate-limited", 429]
   ])("%s is %s", (name, kind, status) => {
     const { events, progress } = play(name)
-    assert.deepInclude(progress.terminal?.failure, { kind, status })
+    assert.strictEqual(progress.terminal?.failure?.kind, kind)
+    assert.strictEqual(progress.terminal?.failure?.status, status)
     assert.strictEqual(progress.terminal?.stop, "error")
     assert.strictEqual(progress.text, "", "the words of the CLI are not an answer")
     assert.deepStrictEqual(only(events, "Text"), [])
@@ -203,7 +204,7 @@ describe("claude, line by line", () => {
 
   it("keeps sub-agents apart: their words are not the answer, their calls name their parent", () => {
     const sub = { parent_tool_use_id: "task1" }
-    const { events, progress } = feed([
+    const lines = [
       init(),
       assistant("a", [{ type: "tool_use", id: "task1", name: "Task", input: {} }]),
       { ...assistant("b", [text("from below"), { type: "tool_use", id: "t2", name: "Read", input: {} }]), ...sub },
@@ -211,13 +212,35 @@ describe("claude, line by line", () => {
       { type: "user", ...sub, message: { content: [{ type: "tool_result", tool_use_id: "t2", content: "x" }] } },
       { ...assistant("b2", [{ type: "thinking", thinking: "hm" }]), ...sub },
       assistant("c", [text("the answer")])
-    ])
+    ]
+    const { events, progress } = feed(lines)
     assert.strictEqual(progress.text, "the answer")
+    assert.strictEqual(feed(lines.slice(0, 4)).progress.text, "")
     assert.deepStrictEqual(only(events, "Text").map(({ parent }) => parent), ["task1", "task1", undefined])
     assert.deepStrictEqual(only(events, "ToolCall").map(({ parent }) => parent), [undefined, "task1"])
     assert.strictEqual(only(events, "ToolResult")[0]?.parent, "task1")
     assert.deepStrictEqual(only(events, "Thinking"), [{ _tag: "Thinking", text: "hm", parent: "task1" }])
     assert.deepStrictEqual(progress.openToolCalls, [{ id: "task1", name: "Task" }])
+  })
+
+  it("results of tools: what failed, what was rejected, what is more than text", () => {
+    const block = (id: string, fields: Fields) => ({ type: "tool_result", tool_use_id: id, ...fields })
+    const { events } = feed([{
+      type: "user",
+      message: {
+        content: [
+          block("a", { content: "Exit code 1", is_error: true }),
+          block("b", { content: [{ type: "text", text: "one" }, { type: "text", text: "two" }] }),
+          block("c", { content: [{ type: "image" }], is_error: true })
+        ]
+      },
+      tool_result_meta: [{ id: "c", permission_decision: { decision: "reject" } }]
+    }])
+    assert.deepStrictEqual(only(events, "ToolResult"), [
+      { _tag: "ToolResult", id: "a", ok: false, output: "Exit code 1" },
+      { _tag: "ToolResult", id: "b", ok: true, output: "one\ntwo" },
+      { _tag: "ToolResult", id: "c", ok: false, denied: true, output: [{ type: "image" }] }
+    ])
   })
 
   it("takes the window of the model that was asked, not of a helper", () => {
@@ -232,11 +255,15 @@ describe("claude, line by line", () => {
   it("reports the cost of this run, where the CLI tells that of the conversation", () => {
     const line = result({
       total_cost_usd: 0.9,
+      duration_api_ms: 900,
       model_usage_since_last_result: { m1: { costUSD: 0.2 }, helper: { costUSD: 0.1 } }
     })
     assert.strictEqual(feed([init(), line]).progress.usage.costUsd, 0.9)
+    assert.strictEqual(feed([init(), line]).progress.usage.apiDurationMs, 900)
     for (const session of [Session.resume("s1"), Session.fork("s1")]) {
-      assert.closeTo(feed([init(), line], ask({ session })).progress.usage.costUsd ?? 0, 0.3, 1e-9)
+      const { usage } = feed([init(), line], ask({ session })).progress
+      assert.closeTo(usage.costUsd ?? 0, 0.3, 1e-9)
+      assert.isUndefined(usage.apiDurationMs)
     }
   })
 
@@ -335,7 +362,9 @@ describe("claude, without a word", () => {
     ["Error: --resume requires a valid session ID or session title when used with --print.", "session-not-found"],
     ["Invalid API key · Please run /login", "not-authenticated"]
   ])("%s", (line, kind) => {
-    assert.deepInclude(tell(`noise\n${line}\n`), { kind, detail: line })
+    const failure = tell(`noise\n${line}\n`)
+    assert.strictEqual(failure?.kind, kind)
+    assert.strictEqual(failure?.detail, line)
   })
 
   it("knows nothing of what others printed", () => {

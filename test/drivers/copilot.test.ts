@@ -139,6 +139,7 @@ describe("copilot, line by line", () => {
     const lines = [delta("1", "old "), delta("1", "words"), line("assistant.turn_retry"), delta("2", "new")]
     assert.strictEqual(feed(lines.slice(0, 2)).progress.text, "old words")
     assert.strictEqual(feed(lines).progress.text, "new")
+    assert.strictEqual(feed([delta("1", "old"), delta("2", "new")]).progress.text, "new")
   })
 
   it("keeps sub-agents apart", () => {
@@ -188,6 +189,10 @@ describe("copilot, line by line", () => {
       contextWindow: 100
     })
     assert.lengthOf(only(events, "Usage"), 2)
+    const checkpoint = line("session.usage_checkpoint", { totalNanoAiu: 42, totalPremiumRequests: 1 })
+    assert.deepStrictEqual(feed([checkpoint, result()], ask({ session: Session.resume(uuid) })).progress.usage, {
+      aiCreditsNano: 42
+    })
   })
 
   it("news of other kinds", () => {

@@ -92,7 +92,10 @@ const cost = (result: AgentDriver.JsonRecord, continued: boolean, before: number
   return costs.reduce((total, next) => total + next, before ?? 0)
 }
 
-/** The run so far, a result later. Counters of a result are those of its turn, durations of the API those of the run. */
+/**
+ * The run so far, a result later. Counters of a result are those of its turn, the time spent in the API is that of the
+ * conversation.
+ */
 export const afterResult = (
   before: Usage,
   calls: Calls,
@@ -108,6 +111,6 @@ export const afterResult = (
     ),
     ...limits(Json.record(result["modelUsage"]), run.model),
     costUsd: cost(result, run.continued, before.costUsd),
-    apiDurationMs: Json.number(result["duration_api_ms"]) ?? before.apiDurationMs
+    apiDurationMs: run.continued ? undefined : Json.number(result["duration_api_ms"]) ?? before.apiDurationMs
   })
 }

@@ -8,7 +8,7 @@ import * as CommandLine from "./commandLine.js"
 const agent = "codex"
 
 /** A TOML basic string. */
-export const toml = (text: string): string =>
+const toml = (text: string): string =>
   `"${
     text.replace(/["\\\u0000-\u001f\u007f]/g, (character) =>
       character === "\"" || character === "\\"

@@ -11,6 +11,7 @@ type Step = AgentDriver.Step<State>
 type Event = AgentEvent.Unstamped
 
 export interface State {
+  readonly continued: boolean
   /** The id that the command line names: the CLI prints it in its last record only. */
   readonly asked: string | undefined
   readonly session: string | undefined
@@ -31,6 +32,7 @@ export interface State {
 }
 
 const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
+  continued: request.session._tag !== "New",
   asked: request.session._tag === "New" ? request.session.id ?? context.uuid : request.session.id,
   session: undefined,
   announced: false,
@@ -241,6 +243,10 @@ const ended = (state: State, exitCode: number | undefined): AgentDriver.Terminal
     : { stop: "error", failure: { kind: "turn-failed", detail: `the agent gave up with exit code ${exitCode}` } }
 }
 
+/** What a whole conversation took. That is the run's only where the run began it. */
+const conversation = (state: State, usage: AgentOutcome.Usage): AgentOutcome.Usage =>
+  state.continued ? {} : Json.compact(usage)
+
 const result = (state: State, record: Record_): Step => {
   const usage = Json.record(record["usage"])
   const session = Json.string(record["sessionId"]) ?? state.session
@@ -253,12 +259,14 @@ const result = (state: State, record: Record_): Step => {
       ...state,
       session,
       terminal,
-      usage: Json.compact({
+      usage: {
         ...state.usage,
-        premiumRequests: Json.number(usage["premiumRequests"]) ?? state.usage.premiumRequests,
-        apiDurationMs: Json.number(usage["totalApiDurationMs"]) ?? state.usage.apiDurationMs,
-        durationMs: Json.number(usage["sessionDurationMs"]) ?? state.usage.durationMs
-      })
+        ...conversation(state, {
+          premiumRequests: Json.number(usage["premiumRequests"]),
+          apiDurationMs: Json.number(usage["totalApiDurationMs"]),
+          durationMs: Json.number(usage["sessionDurationMs"])
+        })
+      }
     },
     events
   }
@@ -315,10 +323,10 @@ const dispatch = (state: State, type: string, record: Record_): Step => {
       return used(
         state,
         record,
-        Json.compact({
-          aiCreditsNano: Json.number(data["totalNanoAiu"]),
-          premiumRequests: Json.number(data["totalPremiumRequests"])
-        }),
+        {
+          ...Json.compact({ aiCreditsNano: Json.number(data["totalNanoAiu"]) }),
+          ...conversation(state, { premiumRequests: Json.number(data["totalPremiumRequests"]) })
+        },
         false
       )
     case "session.skills_loaded": {

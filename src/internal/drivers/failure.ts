@@ -18,7 +18,7 @@ export const kindOfStatus = (status: number | undefined): Kind | undefined =>
     : undefined
 
 /** An HTTP status, only where the text says that it is one: numbers occur in ids, ports and line numbers as well. */
-export const statusIn = (text: string): number | undefined => {
+const statusIn = (text: string): number | undefined => {
   const found = /\b(?:status(?:[ _]code)?|HTTP(?:\/[\d.]+)?|API error)\W{0,3}([1-5]\d\d)\b/i.exec(text)
   return found === null ? undefined : Number(found[1])
 }
