@@ -6,6 +6,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Teardown from "../../Teardown.js"
+import { keyOf, kill, makeAccount, note, send } from "./kill.js"
 import type { Row } from "./processTable.js"
 import type { Found, Tracker } from "./tracker.js"
 
@@ -26,37 +27,16 @@ export interface Options {
   readonly outputHeld: () => boolean
 }
 
-/** A re-spawner slips between two looks now and then; between six it was never seen to. */
-const cleanLooks = 6
-const betweenLooks = 2
-
-interface Ended {
-  readonly found: Found
-  signal: string | undefined
-}
-
 export function* sweep(options: Options): Sweep {
   const { now, policy, tracker } = options
   const began = now()
-  const seen = new Map<string, Ended>()
-  const denied = new Set<string>()
+  const account = makeAccount()
+  const { denied, seen } = account
   const steps: Array<Teardown.StepReport> = []
-
-  const note = (found: Found): Ended => {
-    const key = keyOf(found)
-    const entry = seen.get(key) ?? { found, signal: undefined }
-    seen.set(key, entry)
-    return entry
-  }
-  const send = (found: Found, signal: NodeJS.Signals): void => {
-    const entry = note(found)
-    const result = tracker.signal(found, signal)
-    if (result === "sent") entry.signal = signal
-    if (result === "not-permitted") denied.add(keyOf(found))
-  }
+  const see = (found: Found): void => void note(account, found)
   const isDenied = (found: Found): boolean => denied.has(keyOf(found))
 
-  let members = tracker.look(note)
+  let members = tracker.look(see)
 
   for (const step of policy.steps) {
     if (members.length === 0 || options.urgent()) break
@@ -65,8 +45,8 @@ export function* sweep(options: Options): Sweep {
     const deadline = stepBegan + Duration.toMillis(step.wait)
     for (const found of members) {
       if (step.to === "leader" && found.by !== "leader") continue
-      if (step.to === "tree" && tracker.signalGroup(found, step.signal)) note(found).signal = step.signal
-      else send(found, step.signal)
+      if (step.to === "tree" && tracker.signalGroup(found, step.signal)) note(account, found).signal = step.signal
+      else send(account, tracker, found, step.signal)
       // A stopped process takes a signal only once it goes on.
       if (tracker.signal(found, "SIGCONT") === "not-permitted") denied.add(keyOf(found))
     }
@@ -79,12 +59,12 @@ export function* sweep(options: Options): Sweep {
       urgent = options.urgent()
       if (step.to === "leader" && !tracker.leaderAlive()) break
       if (!tracker.anyKnownAlive() || now() >= nextLook) {
-        members = tracker.look(note)
+        members = tracker.look(see)
         nextLook = now() + 100
         if (members.every(isDenied)) break
       }
     }
-    members = tracker.look(note)
+    members = tracker.look(see)
     steps.push(
       new Teardown.StepReport({
         signal: step.signal,
@@ -97,40 +77,7 @@ export function* sweep(options: Options): Sweep {
 
   // The bound of the policy holds for the kill too, and it always gets the time for its looks.
   const deadline = now() + Duration.toMillis(policy.settle)
-  if (members.length > 0) {
-    const frozen = new Set<string>()
-    for (let pass = 0; pass < 20 && now() < deadline; pass++) {
-      let fresh = 0
-      members = tracker.look((found) => {
-        const key = keyOf(found)
-        note(found)
-        if (frozen.has(key)) return
-        frozen.add(key)
-        fresh++
-        tracker.signalGroup(found, "SIGSTOP")
-        if (tracker.signal(found, "SIGSTOP") === "not-permitted") denied.add(key)
-      })
-      if (fresh === 0) break
-    }
-  }
-
-  let clean = members.length === 0 ? 1 : 0
-  for (;;) {
-    const before = seen.size
-    const killed = new Set<number>()
-    const left = members
-    members = tracker.look((found) => {
-      if (tracker.signalGroup(found, "SIGKILL")) killed.add(found.row.group)
-      send(found, "SIGKILL")
-    })
-    // Whoever dies with its group before the look comes to it is not found any more.
-    for (const found of [...left, ...members]) if (killed.has(found.row.group)) note(found).signal = "SIGKILL"
-    const killable = members.some((found) => !isDenied(found))
-    clean = killable ? 0 : tracker.blind() ? clean : clean + 1
-    if (clean >= cleanLooks || (now() >= deadline && (clean === 0 || tracker.blind()))) break
-    // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
-    yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
-  }
+  members = yield* kill(account, tracker, members, () => now() >= deadline)
 
   const left = new Set(members.map(keyOf))
   const survivors = members.map((found) =>
@@ -152,8 +99,6 @@ export function* sweep(options: Options): Sweep {
     durationMs: round(now() - began)
   })
 }
-
-const keyOf = ({ row }: Found): string => `${row.pid}:${row.startTime}`
 
 const named = ({ by, row }: Found) => ({ pid: row.pid, startTime: row.startTime, command: row.command, by })
 

@@ -1,0 +1,88 @@
+/**
+ * The end of every teardown: freeze, kill, and look until nothing is left. A generator that yields the milliseconds to
+ * wait, so that finalizers, the pass at the host's exit and the guard drive the same one. Imports nothing of Effect: the
+ * guard must stay small.
+ */
+import type { Row } from "./processTable.js"
+import type { Found, Tracker } from "./tracker.js"
+
+/** A re-spawner slips between two looks now and then; between six it was never seen to. */
+const cleanLooks = 6
+const betweenLooks = 2
+
+export interface Ended {
+  readonly found: Found
+  signal: string | undefined
+}
+
+/** Who was found, what was sent to them, and who may not be signalled. */
+export interface Account {
+  readonly seen: Map<string, Ended>
+  readonly denied: Set<string>
+}
+
+export const makeAccount = (): Account => ({ seen: new Map(), denied: new Set() })
+
+export const keyOf = ({ row }: { readonly row: Row }): string => `${row.pid}:${row.startTime}`
+
+export const note = ({ seen }: Account, found: Found): Ended => {
+  const key = keyOf(found)
+  const entry = seen.get(key) ?? { found, signal: undefined }
+  seen.set(key, entry)
+  return entry
+}
+
+export const send = (account: Account, tracker: Tracker, found: Found, signal: NodeJS.Signals): void => {
+  const entry = note(account, found)
+  const result = tracker.signal(found, signal)
+  if (result === "sent") entry.signal = signal
+  if (result === "not-permitted") account.denied.add(keyOf(found))
+}
+
+/** Stops everybody, in as many looks as it takes until nobody new turns up. */
+const freeze = (account: Account, tracker: Tracker, pastDeadline: () => boolean): ReadonlyArray<Found> => {
+  const frozen = new Set<string>()
+  let members: ReadonlyArray<Found> = []
+  for (let pass = 0; pass < 20 && !pastDeadline(); pass++) {
+    let fresh = 0
+    members = tracker.look((found) => {
+      const key = keyOf(found)
+      note(account, found)
+      if (frozen.has(key)) return
+      frozen.add(key)
+      fresh++
+      tracker.signalGroup(found, "SIGSTOP")
+      if (tracker.signal(found, "SIGSTOP") === "not-permitted") account.denied.add(key)
+    })
+    if (fresh === 0) break
+  }
+  return members
+}
+
+/** Returns who is left. `members` is what the last look found. */
+export function* kill(
+  account: Account,
+  tracker: Tracker,
+  members: ReadonlyArray<Found>,
+  pastDeadline: () => boolean
+): Generator<number, ReadonlyArray<Found>> {
+  const { denied, seen } = account
+  let left = members.length > 0 ? freeze(account, tracker, pastDeadline) : members
+  let clean = left.length === 0 ? 1 : 0
+  for (;;) {
+    const before = seen.size
+    const killed = new Set<number>()
+    const known = left
+    left = tracker.look((found) => {
+      if (tracker.signalGroup(found, "SIGKILL")) killed.add(found.row.group)
+      send(account, tracker, found, "SIGKILL")
+    })
+    // Whoever dies with its group before the look comes to it is not found any more.
+    for (const found of [...known, ...left]) if (killed.has(found.row.group)) note(account, found).signal = "SIGKILL"
+    const killable = left.some((found) => !denied.has(keyOf(found)))
+    clean = killable ? 0 : tracker.blind() ? clean : clean + 1
+    if (clean >= cleanLooks || (pastDeadline() && (clean === 0 || tracker.blind()))) return left
+    // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
+    yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
+  }
+}
