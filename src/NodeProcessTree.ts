@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
 import { SystemError } from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
@@ -124,9 +125,32 @@ const toProcess = (tree: ProcessTree.ProcessTree): CommandExecutor.Process => ({
   toJSON: () => ({ _id: "@effect/platform/CommandExecutor/Process", pid: tree.pid })
 })
 
+const makeExecutor = (spawner: ProcessTree.Spawner["Type"]): CommandExecutor.CommandExecutor => {
+  const drain = (output: ProcessTree.ProcessTree["stdout"]) => Effect.forkScoped(Effect.ignore(Stream.runDrain(output)))
+  // Whoever asks for the output or the exit code alone has no hold of the process: nobody can write to it, nor read the rest.
+  const unattended = (command: Command.Command) =>
+    Effect.tap(
+      spawner.start(command, Command.flatten(command)[0].stdin === "pipe" ? { stdin: "ignore" } : {}),
+      (tree) => drain(tree.stderr)
+    )
+  return {
+    ...CommandExecutor.makeExecutor((command) => Effect.map(unattended(command), toProcess)),
+    start: (command) => Effect.map(spawner.start(command), toProcess),
+    exitCode: (command) =>
+      unattended(command).pipe(
+        Effect.tap((tree) => drain(tree.stdout)),
+        Effect.flatMap((tree) => toProcess(tree).exitCode),
+        Effect.scoped
+      )
+  }
+}
+
 /**
  * A drop-in for `NodeCommandExecutor.layer`: every `Command` of the program becomes a tree. What it starts ends with its
  * scope, also what ignores SIGTERM or has left its group.
+ *
+ * `exitCode`, `string`, `lines`, `stream` and `streamLines` give the command an empty standard input unless it has one of
+ * its own, and discard what they do not return: there, a command never waits for a reader or a writer that cannot come.
  *
  * **Example**
  *
@@ -146,8 +170,5 @@ const toProcess = (tree: ProcessTree.ProcessTree): CommandExecutor.Process => ({
  */
 export const layerCommandExecutor: Layer.Layer<CommandExecutor.CommandExecutor> = Layer.effect(
   CommandExecutor.CommandExecutor,
-  Effect.map(
-    ProcessTree.Spawner,
-    (spawner) => CommandExecutor.makeExecutor((command) => Effect.map(spawner.start(command), toProcess))
-  )
+  Effect.map(ProcessTree.Spawner, makeExecutor)
 ).pipe(Layer.provide(layer))

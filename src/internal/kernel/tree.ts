@@ -4,7 +4,6 @@
 import * as Command from "@effect/platform/Command"
 import * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type { PlatformError } from "@effect/platform/Error"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -20,6 +19,7 @@ import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
+import * as output from "./output.js"
 import type { Platform, Reaper } from "./platform.js"
 import * as resolve from "./resolve.js"
 import type { Sweep } from "./sweep.js"
@@ -32,6 +32,8 @@ export interface Settings {
 
 interface Spawned {
   readonly child: ChildProcess.ChildProcess
+  readonly stdout: output.Output
+  readonly stderr: output.Output
   readonly reaper: Reaper
   readonly exit: Deferred.Deferred<ProcessTree.Exit>
   readonly command: Command.StandardCommand
@@ -66,11 +68,10 @@ const watch = (
   // Errors after the start are those of pipes whose other end has gone: the end of the process tells more.
   child.on("error", () => {})
   child.stdin?.on("error", () => {})
-  for (const output of [child.stdout, child.stderr]) {
-    // Without a reader at the exit, Node throws away what is in the pipe.
-    output?.on("readable", () => {})
-    output?.on("error", () => {})
-  }
+  const outputOf = (readable: Readable | null, name: string) =>
+    readable === null ? output.none : output.make(readable, resolve.fromErrno(name, command.command))
+  const stdout = outputOf(child.stdout, "stdout")
+  const stderr = outputOf(child.stderr, "stderr")
   child.once("exit", (code, signal) => {
     reaper.leaderEnded()
     Deferred.unsafeDone(exit, Exit.succeed({ code, signal }))
@@ -83,7 +84,7 @@ const watch = (
       policy,
       reason,
       urgent: () => hurried || hostExit.urgent(),
-      outputHeld: () => !ended(child.stdout)
+      outputHeld: stdout.held
     })
   }
   const live: hostExit.LiveTree = {
@@ -93,7 +94,7 @@ const watch = (
     }
   }
   hostExit.add(live)
-  return { child, reaper, exit, command, sweep, live }
+  return { child, stdout, stderr, reaper, exit, command, sweep, live }
 }
 
 const spawn = Effect.fnUntraced(function*(
@@ -136,15 +137,6 @@ const spawn = Effect.fnUntraced(function*(
   return spawned ?? (yield* Deferred.await(refused))
 })
 
-/** The rest of what the tree says is nobody's: read on, so that it does not wait for us while it ends. */
-const discard = (output: Readable | null): void => {
-  if (output === null) return
-  output.removeAllListeners("readable")
-  output.resume()
-}
-
-const ended = (output: Readable | null): boolean => output === null || output.readableEnded || output.destroyed
-
 const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
   Effect.suspend(() => {
     const loop: Effect.Effect<Teardown.TeardownReport> = Effect.suspend(() => {
@@ -155,13 +147,13 @@ const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
   }).pipe(onNativeTime)
 
 const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawned, policy: Teardown.Teardown) {
-  const { child, command, exit, live, reaper, sweep } = spawned
+  const { child, command, exit, live, reaper, stderr, stdout, sweep } = spawned
   const done = yield* Deferred.make<Teardown.TeardownReport>()
-  const outputs = [child.stdout, child.stderr]
 
   const end = (reason: Teardown.Reason) =>
     Effect.suspend(() => {
-      outputs.forEach(discard)
+      stdout.discard()
+      stderr.discard()
       return drive(sweep(policy, reason))
     }).pipe(
       Effect.tap((report) =>
@@ -182,7 +174,8 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
         // One that could not be ended must not keep the host waiting.
         child.unref()
         child.stdin?.destroy()
-        for (const output of outputs) output?.destroy()
+        stdout.close()
+        stderr.close()
       })),
       Effect.tap(settings.onReport),
       Effect.onExit((exit) => Deferred.done(done, exit))
@@ -196,15 +189,14 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
       return end(reason)
     }))
 
-  const stdout = readFrom(child.stdout, "stdout", command)
   const tree: ProcessTree.ProcessTree = {
     [ProcessTree.TypeId]: ProcessTree.TypeId,
     ...Inspectable.BaseProto,
     toJSON: () => ({ _id: "ProcessTree", pid: reaper.pid, command: command.command }),
     pid: CommandExecutor.ProcessId(reaper.pid),
     stdin: writeTo(child.stdin, command),
-    stdout: typeof command.stdout === "string" ? stdout : Stream.transduce(stdout, command.stdout),
-    stderr: readFrom(child.stderr, "stderr", command),
+    stdout: typeof command.stdout === "string" ? stdout.stream : Stream.transduce(stdout.stream, command.stdout),
+    stderr: stderr.stream,
     exit: Deferred.await(exit),
     isRunning: Effect.negate(Deferred.isDone(exit)),
     members: Effect.sync(reaper.members),
@@ -230,19 +222,6 @@ const writeTo = (
         )
       })
     ).pipe(Sink.ensuring(Effect.sync(() => input.end())))
-
-const readFrom = (
-  output: Readable | null,
-  name: string,
-  command: Command.StandardCommand
-): Stream.Stream<Uint8Array, PlatformError> =>
-  output === null
-    ? Stream.empty
-    : NodeStream.fromReadable(() => output, resolve.fromErrno(name, command.command), { closeOnDone: false }).pipe(
-      // A reader that has enough closes the pipe. One that is interrupted does not: the tree is about to be asked to end,
-      // and may have something to say while it does.
-      Stream.ensuringWith((exit) => Exit.isInterrupted(exit) ? Effect.void : Effect.sync(() => output.destroy()))
-    )
 
 const reasonOf = (exit: Exit.Exit<unknown, unknown>): Teardown.Reason =>
   Exit.match(exit, {
