@@ -15,12 +15,30 @@ import * as Teardown from "./Teardown.js"
 /**
  * A tool call that had no result yet.
  *
+ * `id` where the agent numbers its calls, `name` as the agent spells it. Whether the tool had any effect is not known.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentError, AgentRequest } from "effect-agents"
+ *
+ * const nameOf = (call: AgentError.OpenToolCall) => call.name
+ *
+ * const migrate = Agent.run(AgentRequest.make({ prompt: "Run the migration", permission: "Auto" })).pipe(
+ *   Effect.tapErrorTag("AgentIncomplete", ({ partial }) =>
+ *     Effect.logWarning("tools without a result", partial.openToolCalls.map(nameOf)))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const OpenToolCall = Schema.Struct({ id: Schema.optional(Schema.String), name: Schema.String })
 
 /**
+ * A value of the schema `OpenToolCall`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -35,6 +53,19 @@ export type OpenToolCall = typeof OpenToolCall.Type
  * - `resumable`: `yes` when the agent keeps what happened under `session`, `no` when there is nothing to continue,
  *   `unknown` when it ended too early to say.
  * - `exit`, `stderrTail`, `teardown`: how the process ended, its last words, and what was left of it.
+ *
+ * - `unparsed`: how many lines of output were not part of the protocol.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentError, AgentRequest, Session } from "effect-agents"
+ *
+ * const again = (partial: AgentError.Partial) =>
+ *   partial.session !== undefined && partial.resumable === "yes"
+ *     ? AgentRequest.make({ prompt: "Go on", session: Session.resume(partial.session) })
+ *     : AgentRequest.make({ prompt: "Summarise the log" })
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -52,6 +83,8 @@ export const Partial = Schema.Struct({
 })
 
 /**
+ * A value of the schema `Partial`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -59,6 +92,19 @@ export type Partial = typeof Partial.Type
 
 /**
  * The agent's program was not found. `looked` lists the places, `hint` says how to install it.
+ *
+ * Raised before anything is started. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *   Effect.tapErrorTag("AgentNotInstalled", (error) => Effect.logError(error.hint, { looked: error.looked }))
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -84,6 +130,20 @@ export class AgentNotInstalled
 /**
  * The operating system would not start the agent: a missing working directory (named in `cwd`), a file that is not
  * executable, no more processes, a full disk for the run's files.
+ *
+ * `reason` tells which, `cause` is the `PlatformError` where there was one. Transient only for `resources`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the package", cwd: "packages/core" })).pipe(
+ *   Effect.tapErrorTag("AgentSpawnError", (error) =>
+ *     error.reason === "cwd" ? Effect.logError(`no such directory: ${error.cwd}`) : Effect.logError(error.detail))
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -116,6 +176,23 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
 /**
  * A part of the request does not fit on a command line. `what` names it, sizes are in bytes.
  *
+ * Raised before the agent is started: by the driver, which knows what goes on the command line (on Linux at most
+ * 131,071 bytes an argument), or when the operating system refuses the start. Claude Code, Codex and Copilot read the
+ * prompt from their standard input, where it has no limit. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const fits = (system: string) =>
+ *   Agent.plan(AgentRequest.make({ prompt: "Review the staged diff", system })).pipe(
+ *     Effect.as(true),
+ *     Effect.catchTag("AgentInputTooLarge", (error) => Effect.as(Effect.logWarning(error.message), false))
+ *   )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -128,19 +205,21 @@ export class AgentInputTooLarge
   })
 {
   /**
-   * @since 0.1.0
-   */
-  readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
-  override get message(): string {
-    return `${this.agent}: ${this.what} has ${this.size} bytes, at most ${this.limit} fit on a command line here`
-  }
-}
-
-/**
- * The agent cannot do what was asked. Raised before anything is started.
+ * The agent cannot do what was asked: `what` names it, `hint` another way. Raised before anything is started. Not
+ * transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * // Branch where the agent can, else go on in the same conversation.
+ * const ask = (prompt: string, id: string) =>
+ *   Agent.run(AgentRequest.make({ prompt, session: Session.fork(id) })).pipe(
+ *     Effect.catchTag("AgentUnsupported", () => Agent.run(AgentRequest.make({ prompt, session: Session.resume(id) })))
+ *   )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -171,6 +250,19 @@ const after = {
 /**
  * The agent has no valid credentials. `hint` says how to log in.
  *
+ * `status` is the HTTP status where the agent tells it. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *   Effect.tapErrorTag("AgentNotAuthenticated", (error) => Effect.logError(`${error.agent}: ${error.hint}`))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -195,6 +287,21 @@ export class AgentNotAuthenticated
 /**
  * The provider refused for quota. `resetsAt` (milliseconds since the epoch) and `retryAfterMs` where it said when.
  *
+ * Transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const summary = Agent.run(AgentRequest.make({ prompt: "Summarise the log" }))
+ *
+ * const patient = summary.pipe(
+ *   Effect.catchTag("AgentRateLimited", (error) => Effect.delay(summary, error.retryAfterMs ?? "1 minute"))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -216,6 +323,24 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
 
 /**
  * The provider was overloaded, failed (5xx), or could not be reached.
+ *
+ * `status` is the HTTP status where there was one. What the agent itself tried before came as `Retry` events.
+ * Transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const summary = Agent.run(AgentRequest.make({ prompt: "Summarise the log" })).pipe(
+ *   Effect.retry({
+ *     while: (error) => error._tag === "AgentOverloaded",
+ *     schedule: Schedule.exponential("5 seconds"),
+ *     times: 3
+ *   })
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -239,6 +364,20 @@ export class AgentOverloaded extends Schema.TaggedError<AgentOverloaded>("effect
 /**
  * The turn itself failed, whatever the exit code: the agent says so.
  *
+ * `stop` tells how it stopped, `status` is the HTTP status where a model call was the cause. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const fix = Agent.run(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
+ *   Effect.tapErrorTag("AgentTurnFailed", (error) =>
+ *     Effect.logError(error.detail, { status: error.status, costUsd: error.partial.usage.costUsd }))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -260,6 +399,21 @@ export class AgentTurnFailed extends Schema.TaggedError<AgentTurnFailed>("effect
 
 /**
  * The installed version of the agent does not know an argument.
+ *
+ * Either it is older or newer than the version that its driver was written for, or the argument is one of `extraArgs`.
+ * `detail` is what the CLI said. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = (extraArgs: ReadonlyArray<string>) =>
+ *   Agent.run(AgentRequest.make({ prompt: "Review the staged diff", extraArgs }))
+ *
+ * const withDebug = review(["--debug"]).pipe(Effect.catchTag("AgentFlagRejected", () => review([])))
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -285,6 +439,21 @@ export class AgentFlagRejected
 /**
  * The conversation to continue or branch does not exist. `startedInstead` is set when the agent silently began a new
  * one; that run was ended.
+ *
+ * `id` is the one that was asked for. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const goOn = (id: string) =>
+ *   Agent.run(AgentRequest.make({ prompt: "Go on", session: Session.resume(id) })).pipe(
+ *     Effect.catchTag("AgentSessionNotFound", () =>
+ *       Agent.run(AgentRequest.make({ prompt: "Read NOTES.md and go on from there" })))
+ *   )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -312,6 +481,26 @@ export class AgentSessionNotFound
 /**
  * The agent ended, or its output did, without saying that its turn was over.
  *
+ * Transient, but what it had done by then is done: continue its conversation rather than begin again.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const fix = Agent.run(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
+ *   Effect.catchTag("AgentIncomplete", (error) =>
+ *     error.partial.session !== undefined && error.partial.resumable === "yes"
+ *       ? Agent.run(AgentRequest.make({
+ *         prompt: "Go on",
+ *         permission: "Edit",
+ *         session: Session.resume(error.partial.session)
+ *       }))
+ *       : Effect.fail(error))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -333,6 +522,21 @@ export class AgentIncomplete extends Schema.TaggedError<AgentIncomplete>("effect
 
 /**
  * The agent crashed, was killed by somebody else, or gave up with an exit code and no reason that is known here.
+ *
+ * `code` and `signal` as in `AgentOutcome.Exit`; `stderrTail` is the end of its standard error, by default 16 KiB. Not
+ * transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *   Effect.tapErrorTag("AgentFailed", (error) =>
+ *     Effect.logError(error.message, { code: error.code, signal: error.signal, stderr: error.stderrTail }))
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category errors
@@ -362,6 +566,21 @@ export class AgentFailed
 /**
  * One line of the agent's output is longer than the limit of the run.
  *
+ * The run was ended there. `limitBytes` is the option `maxLineBytes`, by default 64 MiB. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const screenshots = Agent.run(AgentRequest.make({ prompt: "Describe every screenshot" }), {
+ *   maxLineBytes: 256 * 1024 * 1024
+ * }).pipe(
+ *   Effect.tapErrorTag("AgentLineTooLong", (error) => Effect.logError(`more than ${error.limitBytes} bytes`))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -370,18 +589,22 @@ export class AgentLineTooLong extends Schema.TaggedError<AgentLineTooLong>("effe
   { ...after, limitBytes: Schema.Number }
 ) {
   /**
-   * @since 0.1.0
-   */
-  readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
-  override get message(): string {
-    return `${this.agent}: a line of output is longer than ${this.limitBytes} bytes (option maxLineBytes)`
-  }
-}
-
-/**
+ * Everything that a run may fail with: the union of the classes above, as a schema that encodes them to JSON.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentError, AgentRequest } from "effect-agents"
+ *
+ * const encode = Schema.encode(Schema.parseJson(AgentError.AgentError))
+ *
+ * // A journal that a later program can decode with the same schema.
+ * const journaled = Agent.run(AgentRequest.make({ prompt: "Summarise the log" })).pipe(
+ *   Effect.tapError((error) => Effect.flatMap(encode(error), (json) => Effect.logError(json)))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category errors
  */
@@ -402,6 +625,8 @@ export const AgentError = Schema.Union(
 )
 
 /**
+ * A value of the schema `AgentError`.
+ *
  * @since 0.1.0
  * @category errors
  */
