@@ -15,6 +15,18 @@ const stamp = { at: Schema.Number, seq: Schema.Number }
 /**
  * The agent has begun and has named its conversation. May come again when the agent changes the id; the newest wins.
  *
+ * `session` is the id of the conversation, `model` the one that the agent chose, where it tells.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Started" ? Effect.log(`session ${event.session}`, { model: event.model }) : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -26,6 +38,24 @@ export const Started = Schema.TaggedStruct("Started", {
 
 /**
  * A piece of the answer, for display. The answer itself is in the outcome.
+ *
+ * Pieces are as large as the agent makes them, from a few characters to a whole message. `parent` is the id of the tool
+ * call whose sub-agent speaks; absent for the agent itself.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const typed = Agent.stream(AgentRequest.make({ prompt: "Explain src/index.ts" })).pipe(
+ *   Stream.runForEach((event) =>
+ *     Effect.sync(() => {
+ *       if (event._tag === "Text" && event.parent === undefined) process.stdout.write(event.text)
+ *     })
+ *   )
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -39,6 +69,18 @@ export const Text = Schema.TaggedStruct("Text", {
 /**
  * A piece of the model's reasoning, where the agent shows it.
  *
+ * `parent` as in `Text`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Thinking" ? Effect.logDebug(event.text) : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -50,6 +92,19 @@ export const Thinking = Schema.TaggedStruct("Thinking", {
 
 /**
  * A whole message of the agent is complete.
+ *
+ * `text` repeats what the `Text` events of the message held, where there were any. `parent` as in `Text`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Option, Stream } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const messages = Agent.stream(AgentRequest.make({ prompt: "Find the bug" })).pipe(
+ *   Stream.filterMap((event) => event._tag === "Message" ? Option.some(event.text) : Option.none())
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -64,6 +119,18 @@ export const Message = Schema.TaggedStruct("Message", {
 /**
  * The agent uses a tool. `parent` is the id of the call whose sub-agent does so.
  *
+ * `id` pairs it with its `ToolResult`; `name` and `input` are as the agent spells them, different for each agent.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const audit = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "ToolCall" ? Effect.log(`uses ${event.name}`, event.input) : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -77,6 +144,20 @@ export const ToolCall = Schema.TaggedStruct("ToolCall", {
 
 /**
  * A tool has answered. `ok` and `exitCode` are absent where the agent does not say. `denied`: it was not allowed to run.
+ *
+ * `id` is that of the `ToolCall`, `output` what the agent shows of the result.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const audit = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "ToolResult" && event.denied === true
+ *     ? Effect.logWarning(`not permitted: call ${event.id ?? "without an id"}`)
+ *     : Effect.void
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -94,6 +175,20 @@ export const ToolResult = Schema.TaggedStruct("ToolResult", {
 /**
  * What one model call used, or the run so far, as the agent tells it; the total is in the outcome.
  *
+ * Figures of several such events must not be added up.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Option } from "effect"
+ * import { AgentEvent, AgentOutcome } from "effect-agents"
+ *
+ * const watch = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Usage" && Option.exists(AgentOutcome.contextUsed(event.usage), (share) => share > 0.9)
+ *     ? Effect.logWarning("the context window is nearly full")
+ *     : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -101,6 +196,20 @@ export const Usage = Schema.TaggedStruct("Usage", { ...stamp, usage: AgentOutcom
 
 /**
  * News about the account's quota. `resetsAt` in milliseconds since the epoch.
+ *
+ * `status` and `window` are the agent's own words. So far only Claude Code tells (`allowed`, `allowed_warning`, …).
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { DateTime, Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const warn = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "RateLimit" && event.status !== "allowed" && event.resetsAt !== undefined
+ *     ? Effect.logWarning(`quota ${event.status} until ${DateTime.formatIso(DateTime.unsafeMake(event.resetsAt))}`)
+ *     : Effect.void
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -114,6 +223,20 @@ export const RateLimit = Schema.TaggedStruct("RateLimit", {
 
 /**
  * The agent tries a model call again. `delayMs` and `status` (HTTP) where it tells them.
+ *
+ * `attempt` and `maxAttempts` as the agent counts them.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Retry"
+ *     ? Effect.logWarning(`model call fails (${event.status ?? event.reason}), attempt ${event.attempt ?? "unknown"}`)
+ *     : Effect.void
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -130,6 +253,20 @@ export const Retry = Schema.TaggedStruct("Retry", {
 /**
  * The agent makes room in its context, or has done so (`ok` tells whether that worked).
  *
+ * `ok` is absent where the agent does not say.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Compaction" && event.phase === "finished"
+ *     ? Effect.log(event.ok === false ? "compaction failed" : "compacted")
+ *     : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -141,6 +278,20 @@ export const Compaction = Schema.TaggedStruct("Compaction", {
 
 /**
  * The slash commands and skills that the agent offers.
+ *
+ * Names as the agent prints them; either list may be empty.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Option, Stream } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const skills = Agent.stream(AgentRequest.make({ prompt: "Hello" })).pipe(
+ *   Stream.filterMap((event) => event._tag === "Commands" ? Option.some(event.skills) : Option.none()),
+ *   Stream.runHead // reading no further ends the run
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -155,6 +306,20 @@ export const Commands = Schema.TaggedStruct("Commands", {
  * Something a person may want to read: a warning of the agent, a line on its standard output that is not part of the
  * protocol.
  *
+ * A line is shown up to 8192 characters; one that begins like a record and is none (`{`) has the level `error`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const show = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Notice"
+ *     ? event.level === "info" ? Effect.log(event.text) : Effect.logWarning(event.text)
+ *     : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -167,6 +332,18 @@ export const Notice = Schema.TaggedStruct("Notice", {
 /**
  * A record of a type that this version does not know, whole.
  *
+ * It never fails a run: agents add records from version to version.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Unknown" ? Effect.logDebug(`unknown record ${event.type}`, event.raw) : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -175,12 +352,41 @@ export const Unknown = Schema.TaggedStruct("Unknown", { ...stamp, type: Schema.S
 /**
  * The agent says that its turn is over. How the run ended is in the outcome, or in the error.
  *
+ * Not necessarily the last event: an agent may begin another turn.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Finished" ? Effect.log(event.ok ? "turn over" : `turn failed: ${event.stop}`) : Effect.void
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Finished = Schema.TaggedStruct("Finished", { ...stamp, ok: Schema.Boolean, stop: AgentOutcome.Stop })
 
 /**
+ * Everything that may happen during a run: the union of the events above, as a schema that encodes them to JSON.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Console, Schema, Stream } from "effect"
+ * import { Agent, AgentEvent, AgentRequest } from "effect-agents"
+ *
+ * const encode = Schema.encode(Schema.parseJson(AgentEvent.AgentEvent))
+ *
+ * // One line of JSON an event.
+ * const recorded = Agent.stream(AgentRequest.make({ prompt: "Find the bug" })).pipe(
+ *   Stream.mapEffect(encode),
+ *   Stream.runForEach((line) => Console.log(line))
+ * )
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -202,6 +408,8 @@ export const AgentEvent = Schema.Union(
 )
 
 /**
+ * A value of the schema `AgentEvent`; match on its `_tag`.
+ *
  * @since 0.1.0
  * @category models
  */
