@@ -20,6 +20,20 @@ const count = Schema.optional(Schema.Number)
  * - `premiumRequests`, `aiCreditsNano`: how Copilot counts.
  * - `durationMs`, `apiDurationMs`: as the agent measured them.
  *
+ * `durationMs` and `apiDurationMs` are milliseconds, `costUsd` is US dollars, `aiCreditsNano` billionths of a credit,
+ * all others are counts. Which agent says what is in the README.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { AgentOutcome } from "effect-agents"
+ *
+ * const decode = Schema.decodeUnknown(AgentOutcome.Usage)
+ *
+ * const stored = decode({ inputTokens: 1200, outputTokens: 340, costUsd: 0.02 })
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -41,6 +55,8 @@ export const Usage = Schema.Struct({
 })
 
 /**
+ * A value of the schema `Usage`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -63,6 +79,15 @@ const summed = [
  * Adds the usage of a later run to that of an earlier one: counters are summed, `contextTokens`, `contextWindow`,
  * `maxOutputTokens` and `aiCreditsNano` are the newest that were said. A silent run erases nothing.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentOutcome } from "effect-agents"
+ *
+ * const total = (outcomes: ReadonlyArray<AgentOutcome.AgentOutcome>) =>
+ *   outcomes.reduce((sum, { usage }) => AgentOutcome.addUsage(sum, usage), AgentOutcome.Usage.make({}))
+ * ```
+ *
  * @since 0.1.0
  * @category combinators
  */
@@ -78,6 +103,19 @@ export const addUsage = (earlier: Usage, later: Usage): Usage => ({
 /**
  * The share of the context window that the last model call filled, 0 to 1; none unless both figures are known.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Option } from "effect"
+ * import { AgentOutcome, Session } from "effect-agents"
+ *
+ * // Begin afresh before the window is full.
+ * const next = (last: AgentOutcome.AgentOutcome) =>
+ *   Option.exists(AgentOutcome.contextUsed(last.usage), (share) => share > 0.8)
+ *     ? Session.fresh()
+ *     : Session.resume(last.session)
+ * ```
+ *
  * @since 0.1.0
  * @category getters
  */
@@ -88,7 +126,19 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
   )
 
 /**
- * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`.
+ * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. An outcome
+ * never has `interrupted` or `error`: these are in `AgentTurnFailed`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const complete = Agent.run(AgentRequest.make({ prompt: "Find the bug", extraArgs: ["--max-turns", "5"] })).pipe(
+ *   Effect.filterOrFail(({ stop }) => stop === "completed", ({ stop }) => `stopped early: ${stop}`)
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -96,14 +146,24 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
 export const Stop = Schema.Literal("completed", "max-turns", "max-budget", "refused", "interrupted", "error", "other")
 
 /**
+ * A value of the schema `Stop`.
+ *
  * @since 0.1.0
  * @category models
  */
 export type Stop = typeof Stop.Type
 
 /**
- * How the leading process ended: by itself with `code`, or by `signal`. Both are absent when it had to be ended
+ * How the leading process ended: by itself with `code`, or by `signal`. Both are `null` when it had to be ended
  * although its answer was complete and its end could not be read.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentOutcome } from "effect-agents"
+ *
+ * const describe = ({ code, signal }: AgentOutcome.Exit) => signal ?? (code === null ? "unknown" : `exit code ${code}`)
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -111,6 +171,8 @@ export type Stop = typeof Stop.Type
 export const Exit = Schema.Struct({ code: Schema.NullOr(Schema.Number), signal: Schema.NullOr(Schema.String) })
 
 /**
+ * A value of the schema `Exit`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -124,6 +186,24 @@ export type Exit = typeof Exit.Type
  * - `unparsed` counts the lines of output that were not part of the protocol.
  * - `stderrTail` is the end of what the agent wrote to its standard error.
  * - `durationMs` is the time from the start to the end of the teardown.
+ *
+ * - `session` is where to continue; its `id` is empty when the agent never named one.
+ * - `teardown` is the report on what was left of the run when it ended, and what was done about it.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentOutcome, AgentRequest } from "effect-agents"
+ *
+ * const encode = Schema.encode(Schema.parseJson(AgentOutcome.AgentOutcome))
+ *
+ * const review = Effect.gen(function*() {
+ *   const outcome = yield* Agent.run(AgentRequest.make({ prompt: "Review the staged diff" }))
+ *   yield* Effect.log(`${outcome.durationMs} ms, ${outcome.teardown.killed.length} processes were left and ended`)
+ *   return yield* encode(outcome)
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models

@@ -15,12 +15,26 @@ import * as Session from "./Session.js"
  * - `Auto`: work on its own inside the agent's own sandbox or classifier.
  * - `Bypass`: no checks at all. Only for machines that may be lost.
  *
+ * What each agent makes of it is told by its module: `Claude`, `Codex`, `Copilot`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Config, Schema } from "effect"
+ * import { AgentRequest } from "effect-agents"
+ *
+ * // The variable PERMISSION of the program, ReadOnly where there is none.
+ * const permission = Schema.Config("PERMISSION", AgentRequest.Permission).pipe(Config.withDefault("ReadOnly"))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Permission = Schema.Literal("ReadOnly", "Plan", "Edit", "Auto", "Bypass")
 
 /**
+ * A value of the schema `Permission`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -34,7 +48,21 @@ export type Permission = typeof Permission.Type
  * - `"inherit"`: everything, except the markers by which an agent knows that it runs inside another one.
  * - `{ only: [...] }`: these and nothing else.
  *
- * Variables that the host does not have are skipped; `env` of the request beats them all.
+ * Variables that the host does not have are skipped; `env` of the request beats them all. `TMPDIR` is a directory of
+ * the run, removed with it, unless `env` sets another.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest } from "effect-agents"
+ *
+ * const request = AgentRequest.make({
+ *   prompt: "Run the tests",
+ *   permission: "Auto",
+ *   envPolicy: { only: ["PATH", "HOME", "ANTHROPIC_API_KEY"] },
+ *   env: { CI: "true" }
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -45,6 +73,8 @@ export const EnvPolicy = Schema.Union(
 )
 
 /**
+ * A value of the schema `EnvPolicy`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -69,6 +99,18 @@ export type EnvPolicy = typeof EnvPolicy.Type
  * | `extraArgs` | added to the command line unchecked: what they do is yours | none |
  *
  * What an agent cannot do is refused with `AgentUnsupported` before anything is started, never left out silently.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const decode = Schema.decodeUnknown(Schema.parseJson(AgentRequest.AgentRequest))
+ *
+ * // A job of a queue: JSON such as {"prompt":"Find the bug","cwd":"packages/core"}
+ * const work = (job: string) => Effect.flatMap(decode(job), (request) => Agent.run(request))
+ * ```
  *
  * @since 0.1.0
  * @category models

@@ -9,6 +9,18 @@ import * as Schema from "effect/Schema"
  * An id as the agents print and take them: not empty, no white space, not read as a flag. Ids that do not fit are
  * refused, never shortened.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Session } from "effect-agents"
+ *
+ * const isSessionId = Schema.is(Session.SessionId)
+ *
+ * isSessionId("0199a213-81c0-7800-8aa1-bbab2a035a53") // true
+ * isSessionId("--resume") // false
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -22,6 +34,22 @@ export const SessionId = Schema.String.pipe(
 /**
  * A conversation that exists: everything needed to continue or branch it later.
  *
+ * `agent` is the name of the agent that keeps it (`claude`, `codex`, `copilot`); no other can continue it. `cwd` is the
+ * absolute working directory of the run.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const decode = Schema.decodeUnknown(Schema.parseJson(Session.SessionRef))
+ *
+ * const goOn = (stored: string) =>
+ *   Effect.flatMap(decode(stored), (session) =>
+ *     Agent.run(AgentRequest.make({ prompt: "Go on", cwd: session.cwd, session: Session.resume(session) })))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -34,13 +62,33 @@ export class SessionRef extends Schema.Class<SessionRef>("effect-agents/Session/
 /**
  * A new conversation; `id` only for agents that take one from the caller (a UUID).
  *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest, Session } from "effect-agents"
+ *
+ * const request = AgentRequest.make({ prompt: "Find the bug", session: Session.New.make({}) })
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const New = Schema.TaggedStruct("New", { id: Schema.optional(SessionId) })
 
 /**
- * Continue the conversation `id`.
+ * Continue the conversation `id`. Fails with `AgentSessionNotFound` where there is none, also when the agent silently
+ * began a new one.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest, Session } from "effect-agents"
+ *
+ * const request = AgentRequest.make({
+ *   prompt: "Now fix it",
+ *   session: Session.Resume.make({ id: "0199a213-81c0-7800-8aa1-bbab2a035a53" })
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -48,7 +96,19 @@ export const New = Schema.TaggedStruct("New", { id: Schema.optional(SessionId) }
 export const Resume = Schema.TaggedStruct("Resume", { id: SessionId })
 
 /**
- * Branch off the conversation `id`; the branch gets an id of its own, the original stays as it is.
+ * Branch off the conversation `id`; the branch gets an id of its own, the original stays as it is. Claude Code and
+ * Codex can, Copilot refuses with `AgentUnsupported`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest, Session } from "effect-agents"
+ *
+ * const request = AgentRequest.make({
+ *   prompt: "Try it with a cache instead",
+ *   session: Session.Fork.make({ id: "0199a213-81c0-7800-8aa1-bbab2a035a53" })
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -58,19 +118,45 @@ export const Fork = Schema.TaggedStruct("Fork", { id: SessionId })
 /**
  * What a request says about its conversation.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Session } from "effect-agents"
+ *
+ * const decode = Schema.decodeUnknown(Session.Session)
+ *
+ * const session = decode({ _tag: "Resume", id: "0199a213-81c0-7800-8aa1-bbab2a035a53" })
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Session = Schema.Union(New, Resume, Fork)
 
 /**
+ * A value of the schema `Session`.
+ *
  * @since 0.1.0
  * @category models
  */
 export type Session = typeof Session.Type
 
 /**
- * A new conversation, the default of every request.
+ * A new conversation, the default of every request. With an `id` (a UUID) where the agent takes one: Claude Code and
+ * Copilot do, Codex refuses with `AgentUnsupported`. Throws a `ParseError` when `id` is not a `SessionId`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest, Session } from "effect-agents"
+ *
+ * // The id is known before the run, so that even one that is killed can be continued.
+ * const request = AgentRequest.make({
+ *   prompt: "Find the bug",
+ *   session: Session.fresh("0199a213-81c0-4800-8aa1-bbab2a035a53")
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -102,7 +188,21 @@ export const fresh = (id?: string | undefined): Session => New.make(id === undef
 export const resume = (session: string | { readonly id: string }): Session => Resume.make({ id: idOf(session) })
 
 /**
- * Branch off a conversation, by its id or by the reference that an outcome carries.
+ * Branch off a conversation, by its id or by the reference that an outcome carries. Throws a `ParseError` when the id
+ * is not a `SessionId`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const twoWays = Effect.gen(function*() {
+ *   const { session } = yield* Agent.run(AgentRequest.make({ prompt: "Read the parser" }))
+ *   const ask = (prompt: string) => Agent.run(AgentRequest.make({ prompt, session: Session.fork(session) }))
+ *   return yield* Effect.all([ask("How can it be faster?"), ask("How can it be smaller?")], { concurrency: 2 })
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
