@@ -1,5 +1,6 @@
 /**
- * Runs coding agents. One service, the same for all of them: which agent it is, is the layer's business.
+ * Runs coding agents: a run is a scoped resource, and when its scope has closed nothing that it started is left. One
+ * service, the same for all agents: which agent it is, is the layer's business.
  *
  * @since 0.1.0
  */
@@ -20,8 +21,9 @@ import * as internal from "./internal/run/run.js"
 import type * as ProcessTree from "./ProcessTree.js"
 
 /**
- * Options of an agent, for all its runs. `program`: the path of its executable, by default looked for on PATH and in
- * the usual places.
+ * Options of an agent, for all its runs. `program`: the path of its executable, relative to the host's working
+ * directory; by default it is looked for on PATH (that of the request's `env` first) and in the usual places of its
+ * installers.
  *
  * @since 0.1.0
  * @category models
@@ -31,7 +33,24 @@ export interface Options extends AgentRun.Options {
 }
 
 /**
- * An agent. Provided by `Claude.layer`, `Codex.layer`, `Copilot.layer`, or made from a driver by `make`.
+ * An agent. Provided by `Claude.layer`, `Codex.layer`, `Copilot.layer`, or made from a driver by `make`. `name` is the
+ * driver's; `start` and `plan` are what the functions of the same names call.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Agent, AgentError } from "effect-agents"
+ *
+ * const refusal = new AgentError.AgentUnsupported({ agent: "none", what: "any work in a dry run" })
+ *
+ * // A stand-in that starts nothing.
+ * const dry = Layer.succeed(Agent.Agent, {
+ *   name: "none",
+ *   start: () => Effect.fail(refusal),
+ *   plan: () => Effect.fail(refusal)
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category tags
@@ -48,7 +67,7 @@ export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
 }>() {}
 
 /**
- * What an agent needs of the machine.
+ * What an agent needs of the machine: all of it is in `NodeProcessTree.layer`.
  *
  * @since 0.1.0
  * @category models
@@ -56,7 +75,22 @@ export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
 export type Services = ProcessTree.Spawner | FileSystem.FileSystem | Path.Path
 
 /**
- * An agent from a driver, for programs that use several.
+ * An agent from a driver, for programs that use several. Never fails: whether the program is there shows with the first
+ * run.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Claude, Teardown } from "effect-agents"
+ *
+ * const review = Effect.gen(function*() {
+ *   const agent = yield* Agent.make(Claude.driver, { teardown: Teardown.graceful("1 second") })
+ *   return yield* Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *     Effect.provideService(Agent.Agent, agent)
+ *   )
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -77,7 +111,19 @@ export const make = <S>(
     }))
 
 /**
- * A layer from a driver.
+ * An agent from a driver, as the agent of a program.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, Codex } from "effect-agents"
+ *
+ * // Codex, which also sees the variables of a proxy.
+ * const proxied = Agent.layer({
+ *   ...Codex.driver,
+ *   environment: [...Codex.driver.environment, "HTTPS_PROXY", "NO_PROXY"]
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category layers
@@ -145,7 +191,21 @@ export const run = (
   Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
 
 /**
- * Runs a request as a stream of its events. The run lives as long as the stream is read.
+ * Runs a request as a stream of its events. The run lives as long as the stream is read: whoever stops reading, ends
+ * it. Fails with what went wrong, after the events that came before.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const typed = Agent.stream(AgentRequest.make({ prompt: "Explain src/index.ts" })).pipe(
+ *   Stream.runForEach((event) =>
+ *     event._tag === "Text" ? Effect.sync(() => process.stdout.write(event.text)) : Effect.void
+ *   )
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category running
@@ -159,6 +219,19 @@ export const stream = (
 /**
  * What would be started for a request, without starting anything: for a look before the leap, and for logs
  * (`AgentDriver.redacted` leaves out what is secret).
+ *
+ * Fails with `AgentUnsupported` or `AgentInputTooLarge`. Whether the program is installed is not looked at.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentDriver, AgentRequest } from "effect-agents"
+ *
+ * const look = Agent.plan(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
+ *   Effect.flatMap((plan) => Effect.log(AgentDriver.redacted(plan).join(" ")))
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category getters

@@ -25,12 +25,39 @@ export type Arg =
   | { readonly _tag: "File"; readonly name: string; readonly prefix?: string | undefined }
 
 /**
+ * An argument that is shown as `***` by `redacted`. To the CLI it goes as it is, and the machine's process table shows
+ * it as it is: keys belong into the environment.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentDriver } from "effect-agents"
+ *
+ * const args = ["--instructions", AgentDriver.secret("Answer in French")]
+ * ```
+ *
  * @since 0.1.0
  * @category constructors
  */
 export const secret = (value: string): Arg => ({ _tag: "Secret", value })
 
 /**
+ * An argument that names a file of the run: `prefix` (default none) and the path of the file called `name` in
+ * `Plan.files`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentDriver } from "effect-agents"
+ *
+ * const plan: AgentDriver.Plan = {
+ *   args: [AgentDriver.file("system.md", "--system-prompt-file=")],
+ *   env: {},
+ *   stdin: "Review the staged diff",
+ *   files: [{ name: "system.md", content: "Answer in French" }]
+ * }
+ * ```
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -56,6 +83,9 @@ export interface Plan {
  *
  * `uuid` is fresh for every plan: the id of a new conversation where the CLI takes one.
  *
+ * `cwd` is the absolute working directory of the run, `platform` Node's name of the system (`linux`, `darwin`,
+ * `win32`).
+ *
  * @since 0.1.0
  * @category models
  */
@@ -75,6 +105,9 @@ export type JsonRecord = { readonly [key: string]: unknown }
 
 /**
  * Why a turn failed, as the agent tells it.
+ *
+ * `kind` chooses the `AgentError`, `detail` is the agent's message. `status` is an HTTP status, `resetsAt` milliseconds
+ * since the epoch, `retryAfterMs` milliseconds; absent where the agent does not say.
  *
  * @since 0.1.0
  * @category models
@@ -97,6 +130,8 @@ export interface Failure {
 /**
  * The agent's word that its turn is over.
  *
+ * With a `failure`, or with `stop` being `error` or `interrupted`, the run fails; else it succeeds.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -109,6 +144,8 @@ export interface Terminal {
 /**
  * What is known of a run so far. `terminal` is absent until the agent says that its turn is over, and again when it
  * begins another one.
+ *
+ * `text` is the answer so far, `structured` the answer as a value (`undefined` where none was asked for).
  *
  * @since 0.1.0
  * @category models
@@ -123,7 +160,8 @@ export interface Progress {
 }
 
 /**
- * What one record makes of the state.
+ * What one record makes of the state: the next one, and the events to tell. What is not understood is told as
+ * `Unknown`.
  *
  * @since 0.1.0
  * @category models
@@ -135,6 +173,8 @@ export interface Step<S> {
 
 /**
  * How the process ended without the agent's word: what a driver may read a cause from.
+ *
+ * `records` counts the lines that were.
  *
  * @since 0.1.0
  * @category models
@@ -149,6 +189,10 @@ export interface Ending {
 
 /**
  * How a CLI speaks: a pure step over its records.
+ *
+ * - `initial`: the state before the first record.
+ * - `step`: must not throw, whatever the record holds.
+ * - `progress`: what the state comes to; asked for after every piece of output.
  *
  * @since 0.1.0
  * @category models
@@ -168,6 +212,8 @@ export interface Protocol<S> {
  * - `native`: given the real path of what was found, the places of the native binary that a launcher of a package
  *   manager would start; the first one that exists is started instead, so that no launcher stands between the run and
  *   its process.
+ *
+ * - `installHint`, `loginHint`: sentences for `AgentNotInstalled` and `AgentNotAuthenticated`.
  *
  * @since 0.1.0
  * @category models
@@ -191,6 +237,59 @@ export interface Executable {
  *   with `*` stands for all that begin so.
  * - `teardown`: the polite steps that fit this CLI.
  *
+ * - `plan`: refuses with `AgentUnsupported` what the CLI cannot do, and leaves out nothing silently.
+ *
+ * **Example**
+ *
+ * A CLI that reads the prompt and prints one record, `{"type":"answer","text":"…"}`:
+ *
+ * ```ts
+ * import { Either } from "effect"
+ * import { Agent, AgentDriver, AgentError, Teardown } from "effect-agents"
+ *
+ * const driver: AgentDriver.AgentDriver<AgentDriver.Progress> = {
+ *   name: "acme",
+ *   executable: {
+ *     names: ["acme"],
+ *     directories: ["~/.local/bin"],
+ *     native: () => [],
+ *     installHint: "Install it with: npm install -g acme-agent",
+ *     loginHint: "Set ACME_API_KEY"
+ *   },
+ *   environment: ["ACME_API_KEY"],
+ *   nesting: ["ACME_SESSION"],
+ *   teardown: Teardown.graceful("2 seconds"),
+ *   plan: (request) =>
+ *     request.session._tag === "New"
+ *       ? Either.right({ args: ["--json", ...request.extraArgs], env: {}, stdin: request.prompt, files: [] })
+ *       : Either.left(new AgentError.AgentUnsupported({ agent: "acme", what: "continuing a session" })),
+ *   protocol: {
+ *     initial: () => ({
+ *       session: undefined,
+ *       text: "",
+ *       structured: undefined,
+ *       usage: {},
+ *       openToolCalls: [],
+ *       terminal: undefined
+ *     }),
+ *     step: (state, record) => {
+ *       const { text, type } = record
+ *       return type === "answer" && typeof text === "string"
+ *         ? {
+ *           state: { ...state, text, terminal: { stop: "completed" } },
+ *           events: [{ _tag: "Message", text }, { _tag: "Finished", ok: true, stop: "completed" }]
+ *         }
+ *         : { state, events: [{ _tag: "Unknown", type: String(type), raw: record }] }
+ *     },
+ *     progress: (state) => state,
+ *     diagnose: (_state, { stderrTail }) =>
+ *       stderrTail.includes("ACME_API_KEY") ? { kind: "not-authenticated", detail: stderrTail.trim() } : undefined
+ *   }
+ * }
+ *
+ * const layer = Agent.layer(driver)
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -209,6 +308,18 @@ export interface AgentDriver<S> {
 
 /**
  * A plan's arguments as they may be shown: secrets and files by name only.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentDriver, AgentRequest } from "effect-agents"
+ *
+ * const shown = Effect.map(
+ *   Agent.plan(AgentRequest.make({ prompt: "Find the bug", extraArgs: ["--settings", "private.json"] })),
+ *   AgentDriver.redacted // ["-p", …, "***", "***"]
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category getters

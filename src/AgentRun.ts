@@ -1,5 +1,5 @@
 /**
- * A run that is going on.
+ * A run that is going on: its events while they happen, its outcome, its conversation and its processes.
  *
  * @since 0.1.0
  */
@@ -24,6 +24,28 @@ import type * as Teardown from "./Teardown.js"
  * - `session`: the conversation, as soon as the agent has named it.
  * - `tree`: its processes.
  *
+ * `outcome` and `session` fail with the error of the run, and are interrupted when the scope closes before they have
+ * ended. `agent` is the name of the driver.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const watched = Effect.scoped(Effect.gen(function*() {
+ *   const run = yield* Agent.start(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" }))
+ *   yield* run.tree.members.pipe(
+ *     Effect.flatMap((members) => Effect.log(`${members.length} processes`)),
+ *     Effect.repeat(Schedule.spaced("10 seconds")),
+ *     Effect.forkScoped
+ *   )
+ *   const { id } = yield* run.session
+ *   yield* Effect.log(`session ${id}`)
+ *   return yield* run.outcome
+ * }))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -46,6 +68,18 @@ export interface AgentRun {
  *   Default 500 milliseconds.
  * - `afterResult`: once the agent has said that its turn is over, how long it may be silent before it is ended. Default
  *   10 seconds.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, AgentRequest, Teardown } from "effect-agents"
+ *
+ * const impatient = Agent.run(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" }), {
+ *   teardown: Teardown.immediate,
+ *   drain: "50 millis",
+ *   afterResult: "1 second"
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models

@@ -12,6 +12,8 @@ import type * as Teardown from "./Teardown.js"
 /**
  * What a layer needs and promises.
  *
+ * `layer` is its name in a report, `platforms` and `promise` are sentences for people.
+ *
  * @since 0.1.0
  * @category models
  */

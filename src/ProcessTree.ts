@@ -20,12 +20,25 @@ import type * as Stream from "effect/Stream"
 import type * as Teardown from "./Teardown.js"
 
 /**
+ * What marks a value as a process tree.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Predicate } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const isTree = Predicate.hasProperty(ProcessTree.TypeId)
+ * ```
+ *
  * @since 0.1.0
  * @category type ids
  */
 export const TypeId: unique symbol = Symbol.for("effect-agents/ProcessTree")
 
 /**
+ * The type of the symbol `TypeId`.
+ *
  * @since 0.1.0
  * @category type ids
  */
@@ -73,6 +86,25 @@ export interface Member {
  * - `teardown`: ends the tree now instead of at the end of the scope, and returns the report; any number of times.
  * - `report`: waits for the report of the teardown, whoever began it.
  *
+ * On Windows `members` is always empty, and `signal` does nothing unless it is SIGKILL, which ends what `taskkill /T`
+ * reaches.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { Effect } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const peek = Effect.scoped(Effect.gen(function*() {
+ *   const tree = yield* ProcessTree.start(Command.make("npm", "run", "dev"))
+ *   yield* Effect.sleep("10 seconds")
+ *   const members = yield* tree.members
+ *   const { killed, verified } = yield* tree.teardown
+ *   return { before: members.length, ended: killed.length, verified }
+ * }))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -107,6 +139,8 @@ export interface StartOptions {
 /**
  * The machine that a Spawner starts processes on. `environment` is what a child inherits unless told otherwise.
  *
+ * `platform` and `arch` are Node's names (`linux`, `x64`), `cwd` is absolute.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -124,6 +158,19 @@ export interface Host {
  * - `reports`: the reports of all teardowns from now on; a slow reader loses the oldest beyond 256.
  * - `host`: where the processes run.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * // One line for every tree that ends, those of agents included.
+ * const ledger = Effect.gen(function*() {
+ *   const { reports } = yield* ProcessTree.Spawner
+ *   yield* Effect.forkScoped(Stream.runForEach(reports, (report) => Effect.log(String(report))))
+ * })
+ * ```
+ *
  * @since 0.1.0
  * @category tags
  */
@@ -138,6 +185,14 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
 
 /**
  * Whether a value is a process tree.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const label = (u: unknown) => ProcessTree.isProcessTree(u) ? `tree ${u.pid}` : String(u)
+ * ```
  *
  * @since 0.1.0
  * @category refinements
