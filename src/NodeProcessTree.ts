@@ -38,6 +38,18 @@ const platform = (): Platform =>
 /**
  * The Spawner of this machine.
  *
+ * Reports go to `reports`, and to the log: as a warning when anything survived, else at debug level.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { NodeProcessTree, ProcessTree, Teardown } from "effect-agents"
+ *
+ * // Processes alone, without the file system and paths of `layer`.
+ * const processes = Layer.effect(ProcessTree.Spawner, NodeProcessTree.make({ teardown: Teardown.immediate }))
+ * ```
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -91,6 +103,24 @@ export const layerWith = (
  * While a tree is alive, SIGINT, SIGTERM and SIGHUP to the host never leave it behind: `NodeRuntime.runMain` interrupts
  * its program on the first one (SIGHUP counts as SIGTERM) and all finalizers run; a second one skips the grace. Without
  * anybody who listens, and at `process.exit` and uncaught exceptions, all trees are killed at once.
+ *
+ * How far it reaches depends on the system (Linux, other POSIX, Windows): see `Containment`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { NodeRuntime } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { NodeProcessTree, ProcessTree } from "effect-agents"
+ *
+ * const serve = Effect.scoped(
+ *   Effect.flatMap(ProcessTree.start(Command.make("npm", "run", "dev")), (tree) => tree.exit)
+ * )
+ *
+ * // Ctrl-C ends the server with all its workers.
+ * serve.pipe(Effect.provide(NodeProcessTree.layer), NodeRuntime.runMain)
+ * ```
  *
  * @since 0.1.0
  * @category layers

@@ -14,6 +14,8 @@ import * as Schema from "effect/Schema"
 /**
  * A signal that a step may send. Windows knows none of them: there, steps are skipped and the tree is ended at once.
  *
+ * Named as Node names them.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -39,6 +41,8 @@ export interface Step {
 /**
  * A teardown policy. It takes at most the sum of the waits of its steps plus `settle`, the bound on the final kill.
  *
+ * Usually less: every wait ends as soon as there is nobody to wait for.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -50,7 +54,9 @@ export interface Teardown {
 const defaultSettle = Duration.seconds(2)
 
 /**
- * A policy of your own.
+ * A policy of your own: steps in their order, `to` being `"tree"` unless it says otherwise; no steps mean SIGKILL at
+ * once. `settle` (default 2 seconds) bounds the final kill: what is still there then is named in the report as a
+ * survivor. Throws when a duration is not one.
  *
  * **Example**
  *
@@ -86,6 +92,14 @@ export const make = (
 /**
  * SIGTERM to the whole tree, at most `grace` (default 5 seconds) for it to end, then SIGKILL of what is left.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Claude, Teardown } from "effect-agents"
+ *
+ * const layer = Claude.layer({ teardown: Teardown.graceful("500 millis") })
+ * ```
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -95,6 +109,16 @@ export const graceful = (grace: Duration.DurationInput = "5 seconds"): Teardown 
 /**
  * SIGKILL of the whole tree at once.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { ProcessTree, Teardown } from "effect-agents"
+ *
+ * // Nothing to clean up, so nothing to ask.
+ * const watcher = ProcessTree.start(Command.make("tail", "-F", "build.log"), { teardown: Teardown.immediate })
+ * ```
+ *
  * @since 0.1.0
  * @category constructors
  */
@@ -102,6 +126,15 @@ export const immediate: Teardown = make([])
 
 /**
  * The longest time that the polite steps of a policy may take together.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Duration } from "effect"
+ * import { Claude, Teardown } from "effect-agents"
+ *
+ * const longest = Duration.sum(Teardown.grace(Claude.driver.teardown), Claude.driver.teardown.settle)
+ * ```
  *
  * @since 0.1.0
  * @category getters
@@ -119,12 +152,24 @@ export const grace = (self: Teardown): Duration.Duration =>
  * - `rlimit`: it carries the tree's mark in its hard limit on file locks (Linux), which no descendant can raise.
  * - `namespace`: it lives in a pid namespace that the tree opened.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * // What had left the leader's group and session, and its parents.
+ * const escaped = (report: Teardown.TeardownReport) =>
+ *   report.killed.filter(({ by }) => by === "environment" || by === "rlimit")
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Evidence = Schema.Literal("leader", "group", "session", "parent", "environment", "rlimit", "namespace")
 
 /**
+ * A value of the schema `Evidence`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -136,6 +181,15 @@ export type Evidence = typeof Evidence.Type
  * `startTime` is the kernel's: on Linux clock ticks since boot, elsewhere milliseconds since the epoch. Together with
  * `pid` it identifies a process for good. `command` is the name of the program, without its arguments.
  * `signal` is the last signal that was sent to it; absent when it ended without one.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const line = (one: Teardown.KilledProcess) =>
+ *   `${one.pid} ${one.command}: ${one.signal ?? "ended by itself"} (known by ${one.by})`
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -155,6 +209,18 @@ export class KilledProcess extends Schema.Class<KilledProcess>("effect-agents/Te
  * - `uninterruptible`: it hangs in the kernel (state D) and will end when that wait does.
  * - `deadline`: it was still there when the bound of the policy was reached.
  *
+ * The other fields are those of `KilledProcess`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Teardown } from "effect-agents"
+ *
+ * const alarm = (report: Teardown.TeardownReport) =>
+ *   Effect.forEach(report.survivors, ({ command, pid, why }) => Effect.logError(`${pid} ${command}: ${why}`))
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
@@ -167,9 +233,17 @@ export class SurvivingProcess extends Schema.Class<SurvivingProcess>("effect-age
 }) {}
 
 /**
- * What one polite step did.
+ * What one polite step did: `signal`, and `to` whom. `durationMs` is the time it waited, in milliseconds, `alive` how
+ * many processes of the tree were still there after it.
  *
- * `durationMs` is the time it waited, `alive` how many processes of the tree were still there after it.
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const line = (step: Teardown.StepReport) =>
+ *   `${step.signal} to the ${step.to}: ${step.alive} left after ${Math.round(step.durationMs)} ms`
+ * ```
  *
  * @since 0.1.0
  * @category models
@@ -185,12 +259,29 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
  * Why a tree was torn down: its work was `completed`, the effect that owned it `failed` or was `interrupted`, or the
  * host process ended (`host-exit`).
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const interrupted = Effect.gen(function*() {
+ *   const { reports } = yield* ProcessTree.Spawner
+ *   yield* reports.pipe(
+ *     Stream.filter(({ reason }) => reason === "interrupted"),
+ *     Stream.runForEach((report) => Effect.logWarning(String(report)))
+ *   )
+ * })
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Reason = Schema.Literal("completed", "failed", "interrupted", "host-exit")
 
 /**
+ * A value of the schema `Reason`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -199,12 +290,22 @@ export type Reason = typeof Reason.Type
 /**
  * The layers of reach that were in force for a tree. See `Containment` for the promise that each one makes.
  *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const reachesDaemons = (report: Teardown.TeardownReport) => report.layers.includes("rlimit")
+ * ```
+ *
  * @since 0.1.0
  * @category models
  */
 export const Layer = Schema.Literal("group", "environment", "rlimit", "taskkill")
 
 /**
+ * A value of the schema `Layer`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -222,6 +323,26 @@ export type Layer = typeof Layer.Type
  * Zombies do not count as alive. `looks` is the number of looks, `durationMs` the whole time of the teardown.
  * `outputHeld` tells that the standard output of the leader was still held open by somebody when everything visible
  * had ended.
+ *
+ * `pid` and `command` are the leader's. `steps` lists the polite steps that were taken, `killed` every process of the
+ * tree that was there when the teardown began or came later, and has ended.
+ *
+ * Every report also goes to `ProcessTree.Spawner`'s `reports`, to the span `ProcessTree.teardown` and to the log: as a
+ * warning when anything survived, else at debug level.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const strict = Agent.run(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" })).pipe(
+ *   Effect.filterOrFail(
+ *     ({ teardown }) => teardown.verified === "empty",
+ *     ({ teardown }) => `not verified: ${teardown}`
+ *   )
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category models

@@ -25,6 +25,18 @@ import * as internal from "../internal/drivers/claude.js"
 /**
  * How Claude Code is found, started, read and ended.
  *
+ * Its polite steps: SIGTERM to the CLI, at most 4 seconds, in which it ends its shells; SIGTERM to the tree, at most 1
+ * second.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, Claude } from "effect-agents"
+ *
+ * // With one more variable that the minimal policy lets through.
+ * const layer = Agent.layer({ ...Claude.driver, environment: [...Claude.driver.environment, "HTTPS_PROXY"] })
+ * ```
+ *
  * @since 0.1.0
  * @category drivers
  */
@@ -32,6 +44,24 @@ export const driver: AgentDriver.AgentDriver<internal.State> = internal.driver
 
 /**
  * Claude Code as a service, for programs that use several agents.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Claude, Codex } from "effect-agents"
+ *
+ * const secondOpinion = Effect.gen(function*() {
+ *   const claude = yield* Claude.make()
+ *   const codex = yield* Codex.make()
+ *   const { text } = yield* Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *     Effect.provideService(Agent.Agent, claude)
+ *   )
+ *   return yield* Agent.run(AgentRequest.make({ prompt: `Is this review right?\n\n${text}` })).pipe(
+ *     Effect.provideService(Agent.Agent, codex)
+ *   )
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -42,6 +72,9 @@ export const make = (
 
 /**
  * Claude Code as the agent of a program.
+ *
+ * With `program` for another executable than the one on PATH; further options as in `AgentRun.Options`. Never fails: a
+ * missing program shows with the first run, as `AgentNotInstalled`.
  *
  * **Example**
  *

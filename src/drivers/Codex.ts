@@ -25,6 +25,17 @@ import * as internal from "../internal/drivers/codex.js"
 /**
  * How Codex is found, started, read and ended.
  *
+ * Its polite steps: SIGINT to the CLI, at most 3 seconds; SIGTERM to the tree, at most 2 seconds.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, Codex, Teardown } from "effect-agents"
+ *
+ * // The same CLI under a name of its own, with another default policy.
+ * const layer = Agent.layer({ ...Codex.driver, name: "codex-ci", teardown: Teardown.immediate })
+ * ```
+ *
  * @since 0.1.0
  * @category drivers
  */
@@ -32,6 +43,22 @@ export const driver: AgentDriver.AgentDriver<internal.State> = internal.driver
 
 /**
  * Codex as a service, for programs that use several agents.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Claude, Codex } from "effect-agents"
+ *
+ * const request = AgentRequest.make({ prompt: "Why does the build fail?" })
+ *
+ * const both = Effect.all([Claude.make(), Codex.make()]).pipe(
+ *   Effect.flatMap(Effect.forEach(
+ *     (agent) => Effect.provideService(Agent.run(request), Agent.Agent, agent),
+ *     { concurrency: "unbounded" }
+ *   ))
+ * )
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -42,6 +69,9 @@ export const make = (
 
 /**
  * Codex as the agent of a program.
+ *
+ * With `program` for another executable than the one on PATH; further options as in `AgentRun.Options`. Never fails: a
+ * missing program shows with the first run, as `AgentNotInstalled`.
  *
  * **Example**
  *

@@ -27,6 +27,17 @@ import * as internal from "../internal/drivers/copilot.js"
 /**
  * How Copilot is found, started, read and ended.
  *
+ * Its polite steps: SIGTERM to the CLI, at most 4 seconds; SIGTERM to the tree, at most 1 second.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, Copilot } from "effect-agents"
+ *
+ * // With one more variable that the minimal policy lets through.
+ * const layer = Agent.layer({ ...Copilot.driver, environment: [...Copilot.driver.environment, "HTTPS_PROXY"] })
+ * ```
+ *
  * @since 0.1.0
  * @category drivers
  */
@@ -34,6 +45,24 @@ export const driver: AgentDriver.AgentDriver<internal.State> = internal.driver
 
 /**
  * Copilot as a service, for programs that use several agents.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Copilot, Codex } from "effect-agents"
+ *
+ * const request = AgentRequest.make({ prompt: "Explain src/index.ts" })
+ *
+ * const either = Effect.gen(function*() {
+ *   const copilot = yield* Copilot.make()
+ *   const codex = yield* Codex.make()
+ *   return yield* Agent.run(request).pipe(
+ *     Effect.provideService(Agent.Agent, copilot),
+ *     Effect.catchTag("AgentRateLimited", () => Effect.provideService(Agent.run(request), Agent.Agent, codex))
+ *   )
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category constructors
@@ -44,6 +73,9 @@ export const make = (
 
 /**
  * Copilot as the agent of a program.
+ *
+ * With `program` for another executable than the one on PATH; further options as in `AgentRun.Options`. Never fails: a
+ * missing program shows with the first run, as `AgentNotInstalled`.
  *
  * **Example**
  *
