@@ -1,74 +1,104 @@
 /**
+ * Running coding agents: `start`, `run`, `stream`, `plan`, and the service behind them.
+ *
  * @since 0.1.0
  */
 export * as Agent from "./Agent.js"
 
 /**
+ * The contract of an adapter: what it takes to drive one more agent CLI.
+ *
  * @since 0.1.0
  */
 export * as AgentDriver from "./AgentDriver.js"
 
 /**
+ * What went wrong with a run: one tagged union for all agents.
+ *
  * @since 0.1.0
  */
 export * as AgentError from "./AgentError.js"
 
 /**
+ * What happens during a run: one tagged union for all agents.
+ *
  * @since 0.1.0
  */
 export * as AgentEvent from "./AgentEvent.js"
 
 /**
+ * How a run ended well: the answer, what it used, where to continue, and the report of its teardown.
+ *
  * @since 0.1.0
  */
 export * as AgentOutcome from "./AgentOutcome.js"
 
 /**
+ * What is asked of an agent: plain data, the same for all of them.
+ *
  * @since 0.1.0
  */
 export * as AgentRequest from "./AgentRequest.js"
 
 /**
+ * A run that is going on, and its options.
+ *
  * @since 0.1.0
  */
 export * as AgentRun from "./AgentRun.js"
 
 /**
+ * Claude Code (`claude -p`).
+ *
  * @since 0.1.0
  */
 export * as Claude from "./drivers/Claude.js"
 
 /**
+ * Codex (`codex exec`).
+ *
  * @since 0.1.0
  */
 export * as Codex from "./drivers/Codex.js"
 
 /**
+ * How far a teardown reaches on which system.
+ *
  * @since 0.1.0
  */
 export * as Containment from "./Containment.js"
 
 /**
+ * GitHub Copilot (`copilot`).
+ *
  * @since 0.1.0
  */
 export * as Copilot from "./drivers/Copilot.js"
 
 /**
+ * Process trees on Node: the layers that agents and commands run on.
+ *
  * @since 0.1.0
  */
 export * as NodeProcessTree from "./NodeProcessTree.js"
 
 /**
+ * A process and everything it starts, as one scoped resource.
+ *
  * @since 0.1.0
  */
 export * as ProcessTree from "./ProcessTree.js"
 
 /**
+ * Which conversation a run belongs to: new, resumed or forked.
+ *
  * @since 0.1.0
  */
 export * as Session from "./Session.js"
 
 /**
+ * How a process tree is ended, as data: the policy before, the report after.
+ *
  * @since 0.1.0
  */
 export * as Teardown from "./Teardown.js"
