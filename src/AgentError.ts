@@ -115,13 +115,9 @@ export class AgentNotInstalled
     { agent: Schema.String, program: Schema.String, looked: Schema.Array(Schema.String), hint: Schema.String }
   )
 {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: no program "${this.program}" in ${this.looked.join(", ")}. ${this.hint}`
   }
@@ -159,15 +155,11 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
     cause: Schema.optional(Schema.Defect)
   }
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   get isTransient(): boolean {
     return this.reason === "resources"
   }
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: could not start "${this.program}" in "${this.cwd}": ${this.detail}`
   }
@@ -204,7 +196,15 @@ export class AgentInputTooLarge
     limit: Schema.Number
   })
 {
-  /**
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: ${this.what} has ${this.size} bytes, at most ${this.limit} fit on a command line here`
+  }
+}
+
+/**
  * The agent cannot do what was asked: `what` names it, `hint` another way. Raised before anything is started. Not
  * transient.
  *
@@ -228,13 +228,9 @@ export class AgentUnsupported extends Schema.TaggedError<AgentUnsupported>("effe
   "AgentUnsupported",
   { agent: Schema.String, what: Schema.String, hint: Schema.optional(Schema.String) }
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent} does not support ${this.what}${this.hint === undefined ? "" : `. ${this.hint}`}`
   }
@@ -272,13 +268,9 @@ export class AgentNotAuthenticated
     { ...after, hint: Schema.String }
   )
 {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: not logged in: ${this.detail}. ${this.hint}`
   }
@@ -309,13 +301,9 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
   "AgentRateLimited",
   { ...after, resetsAt: Schema.optional(Schema.Number), retryAfterMs: Schema.optional(Schema.Number) }
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = true
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: rate limited: ${this.detail}`
   }
@@ -349,13 +337,9 @@ export class AgentOverloaded extends Schema.TaggedError<AgentOverloaded>("effect
   "AgentOverloaded",
   after
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = true
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: provider unavailable: ${this.detail}`
   }
@@ -385,13 +369,9 @@ export class AgentTurnFailed extends Schema.TaggedError<AgentTurnFailed>("effect
   "AgentTurnFailed",
   { ...after, stop: AgentOutcome.Stop }
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: the turn failed (${this.stop}): ${this.detail}`
   }
@@ -424,13 +404,9 @@ export class AgentFlagRejected
     after
   )
 {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: the installed version rejects an argument: ${this.detail}`
   }
@@ -464,13 +440,9 @@ export class AgentSessionNotFound
     { ...after, id: Schema.String, startedInstead: Schema.optional(Schema.String) }
   )
 {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return this.startedInstead === undefined
       ? `${this.agent}: no session ${this.id}: ${this.detail}`
@@ -508,13 +480,9 @@ export class AgentIncomplete extends Schema.TaggedError<AgentIncomplete>("effect
   "AgentIncomplete",
   after
 ) {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = true
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     return `${this.agent}: incomplete: ${this.detail}`
   }
@@ -550,13 +518,9 @@ export class AgentFailed
     cause: Schema.optional(Schema.Defect)
   })
 {
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   readonly isTransient: boolean = false
-  /**
-   * @since 0.1.0
-   */
+  /** @since 0.1.0 */
   override get message(): string {
     const how = this.signal === null ? `exit code ${this.code ?? "unknown"}` : `signal ${this.signal}`
     return `${this.agent}: failed with ${how}: ${this.detail}`
@@ -588,7 +552,15 @@ export class AgentLineTooLong extends Schema.TaggedError<AgentLineTooLong>("effe
   "AgentLineTooLong",
   { ...after, limitBytes: Schema.Number }
 ) {
-  /**
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: a line of output is longer than ${this.limitBytes} bytes (option maxLineBytes)`
+  }
+}
+
+/**
  * Everything that a run may fail with: the union of the classes above, as a schema that encodes them to JSON.
  *
  * **Example**
