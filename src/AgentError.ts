@@ -14,7 +14,6 @@ import * as Teardown from "./Teardown.js"
 
 /**
  * A tool call that had no result yet.
- *
  * `id` where the agent numbers its calls, `name` as the agent spells it. Whether the tool had any effect is not known.
  *
  * **Example**
@@ -23,11 +22,10 @@ import * as Teardown from "./Teardown.js"
  * import { Effect } from "effect"
  * import { Agent, AgentError, AgentRequest } from "effect-agents"
  *
- * const nameOf = (call: AgentError.OpenToolCall) => call.name
+ * const warn = (call: AgentError.OpenToolCall) => Effect.logWarning(`${call.name} had no result yet`)
  *
  * const migrate = Agent.run(AgentRequest.make({ prompt: "Run the migration", permission: "Auto" })).pipe(
- *   Effect.tapErrorTag("AgentIncomplete", ({ partial }) =>
- *     Effect.logWarning("tools without a result", partial.openToolCalls.map(nameOf)))
+ *   Effect.tapErrorTag("AgentIncomplete", ({ partial }) => Effect.forEach(partial.openToolCalls, warn))
  * )
  * ```
  *
@@ -53,7 +51,6 @@ export type OpenToolCall = typeof OpenToolCall.Type
  * - `resumable`: `yes` when the agent keeps what happened under `session`, `no` when there is nothing to continue,
  *   `unknown` when it ended too early to say.
  * - `exit`, `stderrTail`, `teardown`: how the process ended, its last words, and what was left of it.
- *
  * - `unparsed`: how many lines of output were not part of the protocol.
  *
  * **Example**
@@ -92,7 +89,6 @@ export type Partial = typeof Partial.Type
 
 /**
  * The agent's program was not found. `looked` lists the places, `hint` says how to install it.
- *
  * Raised before anything is started. Not transient.
  *
  * **Example**
@@ -136,8 +132,7 @@ export class AgentNotInstalled
  * import { Agent, AgentRequest } from "effect-agents"
  *
  * const review = Agent.run(AgentRequest.make({ prompt: "Review the package", cwd: "packages/core" })).pipe(
- *   Effect.tapErrorTag("AgentSpawnError", (error) =>
- *     error.reason === "cwd" ? Effect.logError(`no such directory: ${error.cwd}`) : Effect.logError(error.detail))
+ *   Effect.tapErrorTag("AgentSpawnError", ({ cwd, detail, reason }) => Effect.logError(detail, { cwd, reason }))
  * )
  * ```
  *
@@ -178,11 +173,9 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
  * import { Effect } from "effect"
  * import { Agent, AgentRequest } from "effect-agents"
  *
- * const fits = (system: string) =>
- *   Agent.plan(AgentRequest.make({ prompt: "Review the staged diff", system })).pipe(
- *     Effect.as(true),
- *     Effect.catchTag("AgentInputTooLarge", (error) => Effect.as(Effect.logWarning(error.message), false))
- *   )
+ * const check = (extraArgs: ReadonlyArray<string>) =>
+ *   Effect.tapErrorTag(Agent.plan(AgentRequest.make({ prompt: "Review", extraArgs })), "AgentInputTooLarge", (error) =>
+ *     Effect.logError(`${error.what}: ${error.size} bytes of at most ${error.limit}`))
  * ```
  *
  * @since 0.1.0
@@ -214,7 +207,6 @@ export class AgentInputTooLarge
  * import { Effect } from "effect"
  * import { Agent, AgentRequest, Session } from "effect-agents"
  *
- * // Branch where the agent can, else go on in the same conversation.
  * const ask = (prompt: string, id: string) =>
  *   Agent.run(AgentRequest.make({ prompt, session: Session.fork(id) })).pipe(
  *     Effect.catchTag("AgentUnsupported", () => Agent.run(AgentRequest.make({ prompt, session: Session.resume(id) })))
@@ -245,7 +237,6 @@ const after = {
 
 /**
  * The agent has no valid credentials. `hint` says how to log in.
- *
  * `status` is the HTTP status where the agent tells it. Not transient.
  *
  * **Example**
@@ -278,7 +269,6 @@ export class AgentNotAuthenticated
 
 /**
  * The provider refused for quota. `resetsAt` (milliseconds since the epoch) and `retryAfterMs` where it said when.
- *
  * Transient.
  *
  * **Example**
@@ -289,9 +279,8 @@ export class AgentNotAuthenticated
  *
  * const summary = Agent.run(AgentRequest.make({ prompt: "Summarise the log" }))
  *
- * const patient = summary.pipe(
- *   Effect.catchTag("AgentRateLimited", (error) => Effect.delay(summary, error.retryAfterMs ?? "1 minute"))
- * )
+ * const patient = Effect.catchTag(summary, "AgentRateLimited", ({ retryAfterMs }) =>
+ *   Effect.delay(summary, retryAfterMs ?? "1 minute"))
  * ```
  *
  * @since 0.1.0
@@ -310,10 +299,8 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
 }
 
 /**
- * The provider was overloaded, failed (5xx), or could not be reached.
- *
- * `status` is the HTTP status where there was one. What the agent itself tried before came as `Retry` events.
- * Transient.
+ * The provider was overloaded, failed (5xx), or could not be reached. `status` is the HTTP status where there was one.
+ * What the agent itself tried before came as `Retry` events. Transient.
  *
  * **Example**
  *
@@ -322,11 +309,7 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
  * import { Agent, AgentRequest } from "effect-agents"
  *
  * const summary = Agent.run(AgentRequest.make({ prompt: "Summarise the log" })).pipe(
- *   Effect.retry({
- *     while: (error) => error._tag === "AgentOverloaded",
- *     schedule: Schedule.exponential("5 seconds"),
- *     times: 3
- *   })
+ *   Effect.retry({ while: (error) => error._tag === "AgentOverloaded", schedule: Schedule.spaced("1 minute") })
  * )
  * ```
  *
@@ -357,8 +340,7 @@ export class AgentOverloaded extends Schema.TaggedError<AgentOverloaded>("effect
  * import { Agent, AgentRequest } from "effect-agents"
  *
  * const fix = Agent.run(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
- *   Effect.tapErrorTag("AgentTurnFailed", (error) =>
- *     Effect.logError(error.detail, { status: error.status, costUsd: error.partial.usage.costUsd }))
+ *   Effect.tapErrorTag("AgentTurnFailed", ({ detail, partial }) => Effect.logError(detail, partial.usage))
  * )
  * ```
  *
@@ -424,11 +406,10 @@ export class AgentFlagRejected
  * import { Effect } from "effect"
  * import { Agent, AgentRequest, Session } from "effect-agents"
  *
+ * const ask = (session: Session.Session) => Agent.run(AgentRequest.make({ prompt: "Read NOTES.md, go on", session }))
+ *
  * const goOn = (id: string) =>
- *   Agent.run(AgentRequest.make({ prompt: "Go on", session: Session.resume(id) })).pipe(
- *     Effect.catchTag("AgentSessionNotFound", () =>
- *       Agent.run(AgentRequest.make({ prompt: "Read NOTES.md and go on from there" })))
- *   )
+ *   Effect.catchTag(ask(Session.resume(id)), "AgentSessionNotFound", () => ask(Session.fresh()))
  * ```
  *
  * @since 0.1.0
@@ -461,14 +442,10 @@ export class AgentSessionNotFound
  * import { Effect } from "effect"
  * import { Agent, AgentRequest, Session } from "effect-agents"
  *
- * const fix = Agent.run(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
+ * const explain = Agent.run(AgentRequest.make({ prompt: "Explain the parser" })).pipe(
  *   Effect.catchTag("AgentIncomplete", (error) =>
  *     error.partial.session !== undefined && error.partial.resumable === "yes"
- *       ? Agent.run(AgentRequest.make({
- *         prompt: "Go on",
- *         permission: "Edit",
- *         session: Session.resume(error.partial.session)
- *       }))
+ *       ? Agent.run(AgentRequest.make({ prompt: "Go on", session: Session.resume(error.partial.session) }))
  *       : Effect.fail(error))
  * )
  * ```
@@ -501,8 +478,7 @@ export class AgentIncomplete extends Schema.TaggedError<AgentIncomplete>("effect
  * import { Agent, AgentRequest } from "effect-agents"
  *
  * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
- *   Effect.tapErrorTag("AgentFailed", (error) =>
- *     Effect.logError(error.message, { code: error.code, signal: error.signal, stderr: error.stderrTail }))
+ *   Effect.tapErrorTag("AgentFailed", ({ code, signal, stderrTail }) => Effect.logError(stderrTail, { code, signal }))
  * )
  * ```
  *
@@ -538,9 +514,7 @@ export class AgentFailed
  * import { Effect } from "effect"
  * import { Agent, AgentRequest } from "effect-agents"
  *
- * const screenshots = Agent.run(AgentRequest.make({ prompt: "Describe every screenshot" }), {
- *   maxLineBytes: 256 * 1024 * 1024
- * }).pipe(
+ * const describe = Agent.run(AgentRequest.make({ prompt: "Show the screenshots" }), { maxLineBytes: 2 ** 28 }).pipe(
  *   Effect.tapErrorTag("AgentLineTooLong", (error) => Effect.logError(`more than ${error.limitBytes} bytes`))
  * )
  * ```
@@ -570,8 +544,6 @@ export class AgentLineTooLong extends Schema.TaggedError<AgentLineTooLong>("effe
  * import { Agent, AgentError, AgentRequest } from "effect-agents"
  *
  * const encode = Schema.encode(Schema.parseJson(AgentError.AgentError))
- *
- * // A journal that a later program can decode with the same schema.
  * const journaled = Agent.run(AgentRequest.make({ prompt: "Summarise the log" })).pipe(
  *   Effect.tapError((error) => Effect.flatMap(encode(error), (json) => Effect.logError(json)))
  * )
