@@ -1,4 +1,5 @@
-// Every public export carries @since, @category and a sentence; every public module a head of its own and an example.
+// Every public export carries @since, @category and a sentence; if it is a value, no mere type, also an example of its own.
+// Every public module has a head that says what it is for, and an example. The barrel needs sentences only.
 import ts from "typescript"
 import { publicModules, read, report } from "./files.mjs"
 
@@ -6,11 +7,20 @@ const problems = []
 let exportsSeen = 0
 let withExample = 0
 
+const example = /^\*\*Example\*\*$(?:(?!^```)[\s\S])*^```ts$[\s\S]+?^```$/m
+
 const textOf = (doc) => (ts.getTextOfJSDocComment(doc?.comment) ?? "").trim()
 const isExported = (statement) =>
   ts.canHaveModifiers(statement)
   && (ts.getModifiers(statement) ?? []).some((modifier) => modifier.kind === ts.SyntaxKind.ExportKeyword)
 const lastDoc = (node) => (node.jsDoc ?? []).at(-1)
+/** What a comment says beside its examples. */
+const sentencesOf = (doc) => textOf(doc).replace(/^```[\s\S]*?^```$/gm, "").replace(/^\*\*Example\*\*$/gm, "").trim()
+const isType = (node) =>
+  ts.isInterfaceDeclaration(node)
+  || ts.isTypeAliasDeclaration(node)
+  || (ts.isExportDeclaration(node) && node.isTypeOnly)
+  || (ts.isExportSpecifier(node) && (node.isTypeOnly || node.parent.parent.isTypeOnly))
 
 /** Names a statement exports, each with the node that bears its comment. */
 const exportsOf = (statement) => {
@@ -32,27 +42,25 @@ const exportsOf = (statement) => {
 for (const { source } of [{ source: "src/index.ts" }, ...publicModules]) {
   const file = ts.createSourceFile(source, read(source), ts.ScriptTarget.ES2022, true)
   const place = (node) => `${source}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
-  const described = new Set()
-  const exported = file.statements.flatMap(exportsOf)
-
-  for (const [name, node] of exported) if (textOf(lastDoc(node)) !== "") described.add(name)
-  for (const [name, node] of exported) {
+  for (const [name, node] of file.statements.flatMap(exportsOf)) {
     const doc = lastDoc(node)
     const tags = doc === undefined ? [] : (doc.tags ?? []).map((tag) => tag.tagName.text)
     if (tags.includes("internal")) continue
     exportsSeen++
-    if (/```ts/.test(doc?.getText() ?? "")) withExample++
+    if (example.test(textOf(doc))) withExample++
+    else if (source !== "src/index.ts" && !isType(node)) problems.push(`${place(node)} ${name} has no example`)
     if (!tags.includes("since")) problems.push(`${place(node)} ${name} has no @since`)
+    if (sentencesOf(doc) === "") problems.push(`${place(node)} ${name} is not described`)
     if (source === "src/index.ts") continue
     const category = (doc?.tags ?? []).find((tag) => tag.tagName.text === "category")
     if (category === undefined || textOf(category) === "") problems.push(`${place(node)} ${name} has no @category`)
     else if (/^(utils?|misc)$/i.test(textOf(category))) problems.push(`${place(node)} ${name} has an empty category`)
-    if (!described.has(name)) problems.push(`${place(node)} ${name} is not described`)
   }
 
   if (source === "src/index.ts") continue
   const head = /^\/\*\*[\s\S]*?\*\//.exec(file.text)?.[0] ?? ""
   if (!head.includes("@since") || head.includes("@category")) problems.push(`${source} does not begin with its own doc`)
+  else if (!/^ \* [^@\s]/m.test(head)) problems.push(`${source} does not say what it is for`)
   if (!/^ *\* *```ts/m.test(file.text)) problems.push(`${source} has no example`)
 }
 
