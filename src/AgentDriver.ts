@@ -65,8 +65,8 @@ export const file = (name: string, prefix?: string | undefined): Arg => ({ _tag:
 
 /**
  * What to start: arguments (without the program), variables that the CLI needs beside those of the request, what it
- * reads on its standard input (`undefined`: nothing, the input is closed), and files that are written for it, mode 0600,
- * into a directory of the run which goes when the run does.
+ * reads on its standard input (`undefined`: nothing, the input is closed), and files that are written for it (mode
+ * 0600) into a directory of the run which goes when the run does.
  *
  * @since 0.1.0
  * @category models

@@ -143,7 +143,7 @@ export const ToolCall = Schema.TaggedStruct("ToolCall", {
 })
 
 /**
- * A tool has answered. `ok` and `exitCode` are absent where the agent does not say. `denied`: it was not allowed to run.
+ * A tool has answered. `ok` and `exitCode` are absent where the agent does not say. `denied`: it was not permitted.
  *
  * `id` is that of the `ToolCall`, `output` what the agent shows of the result.
  *

@@ -157,7 +157,8 @@ const toProcess = (tree: ProcessTree.ProcessTree): CommandExecutor.Process => ({
 
 const makeExecutor = (spawner: ProcessTree.Spawner["Type"]): CommandExecutor.CommandExecutor => {
   const drain = (output: ProcessTree.ProcessTree["stdout"]) => Effect.forkScoped(Effect.ignore(Stream.runDrain(output)))
-  // Whoever asks for the output or the exit code alone has no hold of the process: nobody can write to it, nor read the rest.
+  // Whoever asks for the output or the exit code alone has no hold of the process: nobody can write to it, nor read the
+  // rest.
   const unattended = (command: Command.Command) =>
     Effect.tap(
       spawner.start(command, Command.flatten(command)[0].stdin === "pipe" ? { stdin: "ignore" } : {}),
@@ -176,11 +177,13 @@ const makeExecutor = (spawner: ProcessTree.Spawner["Type"]): CommandExecutor.Com
 }
 
 /**
- * A drop-in for `NodeCommandExecutor.layer`: every `Command` of the program becomes a tree. What it starts ends with its
- * scope, also what ignores SIGTERM or has left its group.
+ * A drop-in for `NodeCommandExecutor.layer`: every `Command` of the program becomes a tree. What it starts ends with
+ * its scope, also what ignores SIGTERM or has left its group. Fails as the platform's does, with a `PlatformError`; the
+ * `exitCode` of a command that was ended by a signal fails with a `SystemError` of reason `Unknown`.
  *
- * `exitCode`, `string`, `lines`, `stream` and `streamLines` give the command an empty standard input unless it has one of
- * its own, and discard what they do not return: there, a command never waits for a reader or a writer that cannot come.
+ * `exitCode`, `string`, `lines`, `stream` and `streamLines` give the command an empty standard input unless it has one
+ * of its own, and discard what they do not return: there, a command never waits for a reader or a writer that cannot
+ * come.
  *
  * **Example**
  *

@@ -10,8 +10,9 @@
  * | `Bypass` | no checks; as root only with `IS_SANDBOX=1` in `env` |
  *
  * A new conversation and a branch get an id from the caller or of ours, so that an interrupted run can be continued.
- * Commands in the background are switched off (`CLAUDE_CODE_DISABLE_BACKGROUND_TASKS`), as they would outlive the answer
- * and wake the agent for further turns. A system prompt on a continued conversation replaces that of its beginning.
+ * Commands in the background are switched off (`CLAUDE_CODE_DISABLE_BACKGROUND_TASKS`), as they would outlive the
+ * answer and wake the agent for further turns. A system prompt on a continued conversation replaces that of its
+ * beginning.
  *
  * @since 0.1.0
  */

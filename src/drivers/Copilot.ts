@@ -5,7 +5,7 @@
  * | --- | --- |
  * | `ReadOnly` | only `view`, `grep`, `glob`, `web_fetch`: no shell, no MCP servers |
  * | `Plan` | its plan mode |
- * | `Edit` | files under the working directory and `addDirs`; of the shell what it takes for reading or for such an edit |
+ * | `Edit` | files under the working directory and `addDirs`; of the shell what it takes for reading or such an edit |
  * | `Auto` | every tool and address, files as above |
  * | `Bypass` | everything |
  *
