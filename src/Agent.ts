@@ -162,8 +162,8 @@ export const start = (
   Effect.flatMap(Agent, (agent) => agent.start(request, options))
 
 /**
- * Runs a request to its end, in a scope of its own. Returns only when the process tree is empty, also when it is
- * interrupted or timed out.
+ * Runs a request to its end, in a scope of its own. Returns only when the process tree is empty, or its report names
+ * what could not be ended: also when it fails (with any member of `AgentError`), is interrupted or timed out.
  *
  * **Example**
  *

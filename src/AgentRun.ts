@@ -64,8 +64,8 @@ export interface AgentRun {
  * - `maxLineBytes`: the longest line of output, in bytes; beyond it the run fails with `AgentLineTooLong`. Default
  *   64 MiB.
  * - `stderrTailBytes`: how much of the end of the standard error is kept. Default 16 KiB.
- * - `drain`: once the leading process has ended, how long its output may stay open in the hands of a descendant.
- *   Default 500 milliseconds.
+ * - `drain`: once the leading process has ended, how long its output may be silent in the hands of a descendant before
+ *   it is read no further; ten times as long if it is never silent. Default 500 milliseconds.
  * - `afterResult`: once the agent has said that its turn is over, how long it may be silent before it is ended. Default
  *   10 seconds.
  *

@@ -12,9 +12,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /**
- * A signal that a step may send. Windows knows none of them: there, steps are skipped and the tree is ended at once.
- *
- * Named as Node names them.
+ * A signal that a step may send, named as Node names it. Windows knows none of them: there, steps are skipped and the
+ * tree is ended at once.
  *
  * @since 0.1.0
  * @category models
@@ -39,9 +38,8 @@ export interface Step {
 }
 
 /**
- * A teardown policy. It takes at most the sum of the waits of its steps plus `settle`, the bound on the final kill.
- *
- * Usually less: every wait ends as soon as there is nobody to wait for.
+ * A teardown policy. It takes at most the sum of the waits of its steps plus `settle`, the bound on the final kill;
+ * usually less, as every wait ends once there is nobody to wait for.
  *
  * @since 0.1.0
  * @category models
