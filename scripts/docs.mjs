@@ -1,4 +1,4 @@
-// Every public export carries @since, @category and a sentence; if it is a value, not a type, also an example of its own.
+// Every public export carries @since, @category and a sentence; if it is a value (not a type), an example of its own.
 // Every public module has a head that says what it is for, and an example. The barrel needs sentences only.
 import ts from "typescript"
 import { publicModules, read, report } from "./files.mjs"

@@ -130,7 +130,8 @@ export interface Failure {
 /**
  * The agent's word that its turn is over.
  *
- * With a `failure`, or with `stop` being `error` or `interrupted`, the run fails; else it succeeds.
+ * With a `failure`, or with `stop` being `error` or `interrupted`, the run fails; else it succeeds, unless the process
+ * then ends badly of itself.
  *
  * @since 0.1.0
  * @category models

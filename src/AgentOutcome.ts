@@ -126,8 +126,9 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
   )
 
 /**
- * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. An outcome
- * never has `interrupted` or `error`: these are in `AgentTurnFailed`.
+ * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. That of a
+ * run which failed is in `AgentTurnFailed`: always `interrupted` and `error`, with Claude Code also `max-turns` and
+ * `max-budget`.
  *
  * **Example**
  *
@@ -135,8 +136,9 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
  * import { Effect } from "effect"
  * import { Agent, AgentRequest } from "effect-agents"
  *
- * const complete = Agent.run(AgentRequest.make({ prompt: "Find the bug", extraArgs: ["--max-turns", "5"] })).pipe(
- *   Effect.filterOrFail(({ stop }) => stop === "completed", ({ stop }) => `stopped early: ${stop}`)
+ * const bounded = Agent.run(AgentRequest.make({ prompt: "Find the bug", extraArgs: ["--max-turns", "5"] })).pipe(
+ *   Effect.tapErrorTag("AgentTurnFailed", ({ partial, stop }) =>
+ *     stop === "max-turns" ? Effect.log("not found in five turns", partial.session) : Effect.void)
  * )
  * ```
  *
