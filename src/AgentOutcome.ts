@@ -127,8 +127,8 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
 
 /**
  * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. That of a
- * run which failed is in `AgentTurnFailed`: always `interrupted` and `error`, with Claude Code also `max-turns` and
- * `max-budget`.
+ * run which failed is in `AgentTurnFailed`: `interrupted` and `error` always, `max-turns` and `max-budget` where the
+ * agent takes a limit that it reached for a failure, as Claude Code and Copilot do.
  *
  * **Example**
  *
