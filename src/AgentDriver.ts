@@ -120,7 +120,6 @@ export interface Failure {
     | "turn-failed"
     | "flag-rejected"
     | "session-not-found"
-    | "unsupported"
   readonly detail: string
   readonly status?: number | undefined
   readonly resetsAt?: number | undefined
