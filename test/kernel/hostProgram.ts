@@ -1,0 +1,134 @@
+/**
+ * Programs that use the library, run as processes of their own: for what cannot happen in the process of the tests.
+ */
+import * as Command from "@effect/platform/Command"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeProcessTree from "effect-agents/NodeProcessTree"
+import * as ProcessTree from "effect-agents/ProcessTree"
+import * as Teardown from "effect-agents/Teardown"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { readdirSync, readFileSync } from "node:fs"
+import { waitForSleepers } from "../utils/Processes.js"
+
+export interface Input {
+  readonly mode: keyof typeof modes
+  /** The script of each tree, with its arguments. */
+  readonly script: string
+  readonly args: ReadonlyArray<string>
+  readonly trees?: number | undefined
+  readonly graceMs?: number | undefined
+  /** Waits for so many sleepers with the mark. */
+  readonly sleepers?: readonly [mark: string, count: number] | undefined
+  readonly underRunMain?: boolean | undefined
+}
+
+const input: Input = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"))
+const teardown = Teardown.graceful(input.graceMs ?? 300)
+
+const start = ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args), { teardown })
+
+const ready = Effect.zipRight(
+  input.sleepers === undefined ? Effect.void : waitForSleepers(...input.sleepers),
+  Console.log("ready")
+)
+
+const print = (report: Teardown.TeardownReport) =>
+  Console.log(`report ${JSON.stringify(Schema.encodeSync(Teardown.TeardownReport)(report))}`)
+
+const many = Effect.replicateEffect(start, input.trees ?? 1)
+
+/** Who else lives here, by the process table alone. Asked again and again: a re-spawner is not there at every look. */
+const others = Effect.sync(() => {
+  const seen = new Set<number>()
+  for (let look = 0; look < 15; look++) {
+    for (const pid of readdirSync("/proc").map(Number)) {
+      if (!(pid > 1) || pid === process.pid) continue
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
+        if (!/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))) seen.add(pid)
+      } catch {
+        continue // ended while it was looked at
+      }
+    }
+  }
+  return seen
+})
+
+const modes = {
+  /** Waits to be told. */
+  wait: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, Effect.never))),
+
+  /** Exits at once, in the midst of all. */
+  exit: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, Effect.sync(() => process.exit(3))))),
+
+  /** Exits while the trees are being torn down. */
+  exitMidway: Effect.gen(function*() {
+    yield* Effect.scoped(Effect.gen(function*() {
+      yield* many
+      yield* ready
+      yield* Effect.forkDaemon(Effect.zipRight(Effect.sleep("200 millis"), Effect.sync(() => process.exit(3))))
+    }))
+    yield* Console.log("the teardown has ended before")
+  }),
+
+  /** Handles signals itself, for good: the first one ends the tree, no one the host. */
+  ownListener: Effect.gen(function*() {
+    let count = 0
+    yield* Effect.async<void>((resume) => {
+      process.on("SIGINT", () => {
+        count++
+        resume(Effect.void)
+      })
+      Effect.runFork(ready)
+    }).pipe((interrupted) => Effect.scoped(Effect.zipRight(many, interrupted)))
+    yield* Console.log(`still here after ${count}`)
+    yield* Effect.scoped(Effect.zipRight(many, Effect.zipRight(Console.log("second tree"), Effect.never))).pipe(
+      Effect.raceFirst(Effect.repeat(Effect.sleep("5 millis"), { until: () => count >= 4 }))
+    )
+    process.exit(9)
+  }),
+
+  /** Has nothing more to do when its trees have ended. */
+  done: Effect.scoped(Effect.zipRight(many, ready)),
+
+  /** Ends one tree after another and prints each report, and who was still there. */
+  repeat: Effect.replicateEffect(
+    Effect.gen(function*() {
+      const report = yield* Effect.scoped(Effect.gen(function*() {
+        const tree = yield* start
+        yield* Effect.sleep("30 millis")
+        return yield* tree.teardown
+      }))
+      yield* print(report)
+      yield* Console.log(`others ${(yield* others).size}`)
+    }),
+    input.trees ?? 1
+  ),
+
+  /** Ends its first tree when it reads a line, and prints the report. */
+  inner: Effect.scoped(Effect.gen(function*() {
+    const trees = yield* many
+    yield* ready
+    yield* Effect.async<void>((resume) => {
+      process.stdin.once("data", () => resume(Effect.void))
+    })
+    for (const tree of trees.slice(0, 1)) yield* Effect.flatMap(tree.teardown, print)
+    return yield* Effect.never
+  })),
+
+  /** Ends its tree, and prints the report and what is published. */
+  report: Effect.scoped(Effect.gen(function*() {
+    const tree = yield* start
+    yield* Stream.runHead(tree.stdout)
+    yield* ready
+    yield* Effect.flatMap(tree.teardown, print)
+  }))
+}
+
+const program = Effect.asVoid(modes[input.mode]).pipe(Effect.provide(NodeProcessTree.layer))
+
+if (input.underRunMain === true) NodeRuntime.runMain(program)
+else Effect.runFork(program)
