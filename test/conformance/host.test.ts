@@ -28,7 +28,8 @@ describe("a host", () => {
         const mark = yield* makeMark
         const host = yield* start(mark, { ending: "runMain", name: "F-ZOO", sleepers: 12, graceMs: 300 })
         yield* host.signal(signal)
-        yield* host.exit
+        assert.isNull((yield* host.exit).signal)
+        assert.include(yield* host.output, "finalizers ran")
         yield* expectGone(mark)
       }))
 

@@ -24,6 +24,7 @@ export interface Input {
 const input: Input = JSON.parse(readFileSync(process.argv[2]!, "utf8"))
 
 const program = Effect.gen(function*() {
+  yield* Effect.addFinalizer(() => Console.log("finalizers ran"))
   yield* ProcessTree.start(
     Command.make(Fakes.program("claude"), "-p").pipe(Command.env(Fakes.environment(input.scenario))),
     { stdin: "ignore", teardown: Teardown.graceful(input.graceMs) }
