@@ -99,7 +99,9 @@ describe("many trees at once", () => {
         )
         yield* waitForSleepers(mark, 90)
         const reports = yield* Effect.all(
-          trees.map(({ teardown }) => teardown),
+          trees.map(({ teardown }) =>
+            teardown
+          ),
           { concurrency: "unbounded" }
         )
         yield* Scope.close(scope, Exit.void)

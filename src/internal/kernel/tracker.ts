@@ -162,8 +162,8 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
       leaderGone = true
       // Its number cannot be anybody else's yet. Without a mark that nobody loses, the group is all that tells: see who is
       // in it while that is certain.
+      lastLook = now()
       if (mark.rlimit === undefined) look()
-      else lastLook = now()
     },
     signal: ({ row }, signal) => {
       if (row.pid <= 1 || row.pid === host.pid || !table.lives(row)) return "gone"
