@@ -45,7 +45,7 @@ const tested = (name: Fakes.Name): Tested => ({
     })
 })
 
-export const agents: ReadonlyArray<Tested> = [tested("claude"), tested("codex"), tested("copilot")]
+const agents: ReadonlyArray<Tested> = [tested("claude"), tested("codex"), tested("copilot")]
 
 /** The same tests for each driver. */
 export const conformance = (title: string, define: (agent: Tested) => void): void => {

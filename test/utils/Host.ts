@@ -11,12 +11,12 @@ import { fileURLToPath } from "node:url"
 import { waitUntil } from "./Processes.js"
 import * as TempDir from "./TempDir.js"
 
-export interface Exit {
+interface Exit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
 }
 
-export interface Host {
+interface Host {
   readonly pid: number
   /** Everything it has printed so far, both outputs. */
   readonly output: Effect.Effect<string>
