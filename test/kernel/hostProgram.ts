@@ -23,12 +23,17 @@ export interface Input {
   /** Waits for so many sleepers with the mark. */
   readonly sleepers?: readonly [mark: string, count: number] | undefined
   readonly underRunMain?: boolean | undefined
+  /** For `repeat`: the last argument of each tree in turn. */
+  readonly variants?: ReadonlyArray<string> | undefined
 }
 
 const input: Input = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"))
 const teardown = Teardown.graceful(input.graceMs ?? 300)
 
-const start = ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args), { teardown })
+const startWith = (...more: ReadonlyArray<string>) =>
+  ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args, ...more), { teardown })
+
+const start = startWith()
 
 const ready = Effect.zipRight(
   input.sleepers === undefined ? Effect.void : waitForSleepers(...input.sleepers),
@@ -94,18 +99,19 @@ const modes = {
   /** Has nothing more to do when its trees have ended. */
   done: Effect.scoped(Effect.zipRight(many, ready)),
 
-  /** Ends one tree after another and prints each report, and who was still there. */
-  repeat: Effect.replicateEffect(
-    Effect.gen(function*() {
-      const report = yield* Effect.scoped(Effect.gen(function*() {
-        const tree = yield* start
-        yield* Effect.sleep("30 millis")
-        return yield* tree.teardown
-      }))
-      yield* print(report)
-      yield* Console.log(`others ${(yield* others).size}`)
-    }),
-    input.trees ?? 1
+  /** Ends one tree after another and prints each report, and how many others live then. */
+  repeat: Effect.forEach(
+    Array.from({ length: input.trees ?? 1 }).flatMap(() => input.variants ?? []),
+    (variant) =>
+      Effect.gen(function*() {
+        const report = yield* Effect.scoped(Effect.gen(function*() {
+          const tree = yield* startWith(variant)
+          yield* Effect.sleep("30 millis")
+          return yield* tree.teardown
+        }))
+        yield* print(report)
+        yield* Console.log(`others ${(yield* others).size}`)
+      })
   ),
 
   /** Ends its first tree when it reads a line, and prints the report. */
