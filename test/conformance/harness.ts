@@ -69,7 +69,7 @@ export const failsWith = <Tag extends AgentError["_tag"], A, E extends { readonl
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<Extract<E, { readonly _tag: Tag }>, never, R> =>
   Effect.matchEffect(effect, {
-    onSuccess: (value) => Effect.sync(() => assert.fail(`expected ${tag}, but: ${JSON.stringify(value)}`)),
+    onSuccess: (value) => Effect.dieMessage(`expected ${tag}, but: ${JSON.stringify(value)}`),
     onFailure: (error) =>
       Effect.sync(() => {
         assert.strictEqual(error._tag, tag, String(error))

@@ -201,9 +201,7 @@ conformance("vocabulary", (agent) => {
     }).pipe(Effect.provide(layer())))
 
   it.scopedLive("F-SIGEXIT: a death in the middle and exit code 0 are no success", () =>
-    Effect.gen(function*() {
-      yield* failsWith("AgentIncomplete", Agent.run(request({ name: "F-SIGEXIT" })))
-    }).pipe(Effect.provide(layer())))
+    failsWith("AgentIncomplete", Agent.run(request({ name: "F-SIGEXIT" }))).pipe(Effect.provide(layer())))
 
   it.scopedLive("a CLI that ends with exit 0 when it is interrupted was interrupted", () =>
     marked((mark) =>
