@@ -62,19 +62,21 @@ const others = Effect.sync(() => {
   return seen
 })
 
+const exit = Effect.sync((): void => process.exit(3))
+
 const modes = {
   /** Waits to be told. */
   wait: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, Effect.never))),
 
   /** Exits at once, in the midst of all. */
-  exit: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, Effect.sync(() => process.exit(3))))),
+  exit: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, exit))),
 
   /** Exits while the trees are being torn down. */
   exitMidway: Effect.gen(function*() {
     yield* Effect.scoped(Effect.gen(function*() {
       yield* many
       yield* ready
-      yield* Effect.forkDaemon(Effect.zipRight(Effect.sleep("200 millis"), Effect.sync(() => process.exit(3))))
+      yield* Effect.forkDaemon(Effect.zipRight(Effect.sleep("200 millis"), exit))
     }))
     yield* Console.log("the teardown has ended before")
   }),

@@ -7,7 +7,7 @@ import type * as ProcessTree from "../../ProcessTree.js"
 import type * as Teardown from "../../Teardown.js"
 import type { Sweep } from "./sweep.js"
 
-export interface Start {
+interface Start {
   readonly file: string
   readonly args: ReadonlyArray<string>
   readonly environment: Record<string, string>

@@ -150,7 +150,7 @@ export const linux = (): ProcessTable => ({
 })
 
 /** What `ps` must print for `parsePs`, in the C locale and in UTC. */
-export const psArguments: ReadonlyArray<string> = ["-A", "-o", "pid=,ppid=,pgid=,state=,lstart=,comm="]
+const psArguments: ReadonlyArray<string> = ["-A", "-o", "pid=,ppid=,pgid=,state=,lstart=,comm="]
 
 const psLine = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\w{3}\s+\w{3}\s+\d+\s+[\d:]+\s+\d{4})\s+(.*)$/
 
