@@ -53,9 +53,9 @@ describe("the environment of a tree", () => {
     judged(() =>
       Effect.gen(function*() {
         const own = {
+          "-u": "an option",
           "odd.name": "dots",
           "odd-name": "dash",
-          "-u": "an option",
           "9": "digit",
           "BASH_FUNC_greet%%": "() { echo hello\n}",
           "ÜMLAUT": "ü",

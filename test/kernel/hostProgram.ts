@@ -87,13 +87,14 @@ const modes = {
     yield* Effect.async<void>((resume) => {
       process.on("SIGINT", () => {
         count++
+        Effect.runFork(Console.log(`signal ${count}`))
         resume(Effect.void)
       })
       Effect.runFork(ready)
     }).pipe((interrupted) => Effect.scoped(Effect.zipRight(many, interrupted)))
     yield* Console.log(`still here after ${count}`)
     yield* Effect.scoped(Effect.zipRight(many, Effect.zipRight(Console.log("second tree"), Effect.never))).pipe(
-      Effect.raceFirst(Effect.repeat(Effect.sleep("5 millis"), { until: () => count >= 4 }))
+      Effect.raceFirst(Effect.repeat(Effect.sleep("5 millis"), { until: () => count >= 6 }))
     )
     process.exit(9)
   }),

@@ -158,15 +158,22 @@ describe("a tree", () => {
       assert.isTrue(existsSync(file), "its trap ran to the end")
     }))
 
-  it.scopedLive("a reader at the time of the teardown comes to the end", () =>
+  it.scopedLive("a reader at the time of the teardown gets the last words, and comes to the end", () =>
     judged((mark) =>
       Effect.gen(function*() {
-        const tree = yield* ProcessTree.start(sh("echo first; sleep $1", seconds(mark)), { teardown: brief })
-        const reader = yield* Effect.fork(text(tree.stdout))
+        const script = "trap 'echo last; exit' TERM; echo first; sleep $1 & wait"
+        const tree = yield* ProcessTree.start(sh(script, seconds(mark)), { teardown: brief })
+        let printed = ""
+        const reader = yield* Effect.fork(Stream.runForEach(Stream.decodeText(tree.stdout), (said) =>
+          Effect.sync(() => {
+            printed += said
+          })))
+        yield* waitUntil("it has said something", Effect.sync(() => printed !== ""))
         yield* waitForSleepers(mark, 1)
         yield* tree.teardown
-        assert.strictEqual(yield* Fiber.join(reader), "first\n")
-        assert.strictEqual(yield* text(tree.stderr), "")
+        yield* Fiber.join(reader)
+        assert.strictEqual(printed, "first\nlast\n")
+        assert.strictEqual(yield* text(tree.stderr), "", "who comes later finds the end")
       })
     ))
 
@@ -260,12 +267,13 @@ describe("a tree", () => {
     judged((mark) =>
       Effect.gen(function*() {
         // A new process now and then, so that some are younger than the other tree.
-        const script = "while :; do sleep 0.0$1 & wait; echo; done"
-        const tree = yield* ProcessTree.start(sh(script, mark), { teardown: brief })
+        const tree = yield* ProcessTree.start(sh("while :; do sleep 0.0$1; done", mark), { teardown: brief })
+        const isYoung = (startTime: number) =>
+          Effect.map(tree.members, (all) => all.some((member) => member.startTime > startTime + 2))
         const alien = yield* Effect.scoped(Effect.gen(function*() {
           const other = yield* ProcessTree.start(Command.make("sleep", seconds(mark)))
-          yield* tree.stdout.pipe(Stream.take(1), Stream.runDrain)
-          yield* Effect.sleep("150 millis")
+          const [leader] = yield* other.members
+          yield* waitUntil("somebody of the one is younger than the other", isYoung(leader?.startTime ?? 0))
           return yield* other.teardown
         })).pipe(Effect.provide(NodeProcessTree.layerWith({})))
         assert.deepStrictEqual(alien.killed.map(({ pid }) => pid), [alien.pid])
