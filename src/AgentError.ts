@@ -161,11 +161,12 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
 }
 
 /**
- * A part of the request does not fit on a command line. `what` names it, sizes are in bytes.
+ * A part of the request is larger than the command line or the agent takes. `what` names it; sizes are in bytes, that
+ * of a prompt in characters.
  *
  * Raised before the agent is started: by the driver, which knows what goes on the command line (on Linux at most
  * 131,071 bytes an argument), or when the operating system refuses the start. Claude Code, Codex and Copilot read the
- * prompt from their standard input, where it has no limit. Not transient.
+ * prompt from their standard input, where only Codex has a limit: 1,048,576 characters. Not transient.
  *
  * **Example**
  *
@@ -175,7 +176,7 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
  *
  * const check = (extraArgs: ReadonlyArray<string>) =>
  *   Effect.tapErrorTag(Agent.plan(AgentRequest.make({ prompt: "Review", extraArgs })), "AgentInputTooLarge", (error) =>
- *     Effect.logError(`${error.what}: ${error.size} bytes of at most ${error.limit}`))
+ *     Effect.logError(`${error.what}: ${error.size} of at most ${error.limit}`))
  * ```
  *
  * @since 0.1.0
@@ -193,7 +194,7 @@ export class AgentInputTooLarge
   readonly isTransient: boolean = false
   /** @since 0.1.0 */
   override get message(): string {
-    return `${this.agent}: ${this.what} has ${this.size} bytes, at most ${this.limit} fit on a command line here`
+    return `${this.agent}: ${this.what} is too large: ${this.size}, where at most ${this.limit} are taken`
   }
 }
 

@@ -90,12 +90,16 @@ export const make = (
 /**
  * SIGTERM to the whole tree, at most `grace` (default 5 seconds) for it to end, then SIGKILL of what is left.
  *
+ * For agents their own policies are better, which turn to the leader first: an agent whose tool ends before it does may
+ * take that for the result of the tool, and ask the model once more.
+ *
  * **Example**
  *
  * ```ts
- * import { Claude, Teardown } from "effect-agents"
+ * import { Command } from "@effect/platform"
+ * import { ProcessTree, Teardown } from "effect-agents"
  *
- * const layer = Claude.layer({ teardown: Teardown.graceful("500 millis") })
+ * const server = ProcessTree.start(Command.make("npm", "run", "dev"), { teardown: Teardown.graceful("500 millis") })
  * ```
  *
  * @since 0.1.0

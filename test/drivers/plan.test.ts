@@ -148,6 +148,25 @@ describe("claude", () => {
 })
 
 describe("codex", () => {
+  it("refuses a prompt longer than Codex takes, counted in characters", () => {
+    const longest = "😀".repeat(1_048_576)
+    assert.strictEqual(planOf(Codex.driver, ask({ prompt: longest })).stdin, longest)
+    const error = refusal(Codex.driver, ask({ prompt: `${longest}x` }))
+    assert.propertyVal(error, "_tag", "AgentInputTooLarge")
+    assert.propertyVal(error, "what", "prompt")
+    assert.propertyVal(error, "size", 1_048_577)
+    assert.propertyVal(
+      refusal(Codex.driver, ask({ prompt: longest, system: "Be brief", session: Session.resume("abc") })),
+      "what",
+      "system and prompt"
+    )
+  })
+
+  it("never says a flag twice that the caller has said", () => {
+    const args = codex({ extraArgs: ["--skip-git-repo-check"] })
+    assert.strictEqual(args.filter((arg) => arg === "--skip-git-repo-check").length, 1)
+  })
+
   it("cannot write, ask or leave its sandbox when it may only look", () => {
     for (const permission of ["ReadOnly", "Plan"] as const) {
       const args = codex({ permission })

@@ -1,6 +1,7 @@
 /** The command line of Codex, `codex exec`, as of 0.171.0. */
 import * as Either from "effect/Either"
 import * as AgentDriver from "../../AgentDriver.js"
+import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as Session from "../../Session.js"
 import * as CommandLine from "./commandLine.js"
@@ -33,7 +34,8 @@ const sandbox: Readonly<Record<AgentRequest.Permission, "read-only" | "workspace
  * commands out of the sandbox, are not read, and a directory without git has nothing to lose.
  */
 const never = ["-c", "approval_policy=\"never\""]
-const looking = [...never, "--ignore-rules", "--skip-git-repo-check"]
+const anywhere = "--skip-git-repo-check"
+const looking = [...never, "--ignore-rules", anywhere]
 
 const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>>> = {
   ReadOnly: looking,
@@ -64,6 +66,9 @@ const reach = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Pi
   ]
 }
 
+/** Codex takes no longer prompt, in characters. */
+const longestPrompt = 1_048_576
+
 /** Longer instructions (quoted, in UTF-16 units, at most three bytes each) travel with the prompt: it has no limit. */
 const longestInstructions = 40_000
 
@@ -88,7 +93,11 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     && toml(system).length <= longestInstructions
   const schema = request.outputSchema
   const pieces = [
-    ...CommandLine.flags("exec", ...continued(request.session), "--json", ...permission[request.permission]),
+    ...CommandLine.flags("exec", ...continued(request.session), "--json"),
+    // A flag that comes twice is refused.
+    ...CommandLine.flags(
+      ...permission[request.permission].filter((flag) => flag !== anywhere || !request.extraArgs.includes(anywhere))
+    ),
     ...reach(request),
     ...CommandLine.option("--model", request.model, "model"),
     ...config("model_reasoning_effort", request.effort, "effort"),
@@ -104,10 +113,23 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     // Some options take several values; `--` keeps the prompt out of them.
     ...CommandLine.flags(...(request.extraArgs.length === 0 ? ["-"] : ["--", "-"]))
   ]
+  const prompt = system === undefined || asInstructions ? request.prompt : `${system}\n\n${request.prompt}`
+  // Only what may be too long is counted: a character is one or two UTF-16 units.
+  const characters = prompt.length > longestPrompt ? Array.from(prompt).length : 0
+  if (characters > longestPrompt) {
+    return Either.left(
+      new AgentError.AgentInputTooLarge({
+        agent,
+        what: asInstructions || system === undefined ? "prompt" : "system and prompt",
+        size: characters,
+        limit: longestPrompt
+      })
+    )
+  }
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
     args,
     env: {},
-    stdin: system === undefined || asInstructions ? request.prompt : `${system}\n\n${request.prompt}`,
+    stdin: prompt,
     files: schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]
   }))
 }
