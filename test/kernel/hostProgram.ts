@@ -52,6 +52,8 @@ const others = Effect.sync(() => {
     for (const pid of readdirSync("/proc").map(Number)) {
       if (!(pid > 1) || pid === process.pid) continue
       try {
+        // The guard is a process beside the host, not one of its trees.
+        if (readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("guardMain")) continue
         const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
         if (!/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))) seen.add(pid)
       } catch {

@@ -265,7 +265,7 @@ describe("a system without /proc", () => {
       const sleepers = (number: number) =>
         Effect.map(aliveWith(seconds(mark, number)), (all) => all.filter(({ command }) => command.startsWith("sleep")))
       const script = "sleep $1 & setsid sh -c 'sleep $0; :' $1 & (setsid sh -c 'sleep $0 & exit' $2 &); wait"
-      const platform = settings(posixPlatform.make(false))
+      const platform = settings(posixPlatform.make(false, { guard: false }))
       const report = yield* Effect.scoped(Effect.gen(function*() {
         const tree = yield* trees.start(platform, sh(script, seconds(mark, 1), seconds(mark, 2)))
         yield* waitForSleepers(mark, 3)
@@ -302,7 +302,7 @@ describe("Windows", () => {
       ran.push([program, args])
       process.kill(Number(args[1]), "SIGKILL")
     })
-    return { ran, settings: settings({ ...platform, resolve: posixPlatform.make(false).resolve }) }
+    return { ran, settings: settings({ ...platform, resolve: posixPlatform.make(false, { guard: false }).resolve }) }
   })
 
   it.scopedLive("asks taskkill for the end of the tree, once, and says that it cannot see it", () =>

@@ -51,7 +51,7 @@ describe("a teardown", () => {
           { alive: 0, signal: "SIGTERM", to: "tree" }
         ])
         assert.strictEqual(report.reason, "completed")
-        assert.deepStrictEqual(report.layers, ["group", "environment", "rlimit"])
+        assert.deepStrictEqual(report.layers, ["group", "environment", "rlimit", "guard"])
         assert.isAtLeast(report.looks, 6)
         assert.isFalse(report.outputHeld)
         assert.match(String(report), /^sh \(\d+\): verified empty, 3 ended, \d+ ms$/)
