@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -10,12 +12,17 @@ export const alias = [
   { find: /^effect-agents\/(\w+)$/, replacement: src("$1.ts") }
 ]
 
+/** A state directory for all tests of this run, which are hosts of their own. */
+const state = join(tmpdir(), "effect-agents-test-state")
+
 export default defineConfig({
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/real/**", "**/node_modules/**"],
     pool: "forks",
+    // What hosts leave word of in the state directory of the user stays out of it.
+    env: { XDG_STATE_HOME: state },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000

@@ -7,7 +7,10 @@
  *
  * @since 0.1.0
  */
-import type * as Teardown from "./Teardown.js"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as ProcessTree from "./ProcessTree.js"
+import * as Teardown from "./Teardown.js"
 
 /**
  * What a layer needs and promises.
@@ -64,5 +67,128 @@ export const layers: ReadonlyArray<Reach> = [
     promise:
       "Ends every descendant of the same user, also those that cleared their environment, unless it lowered its own "
       + "hard limit on file locks. Those of other users are found and named, not ended."
+  },
+  {
+    layer: "guard",
+    platforms: "POSIX",
+    promise:
+      "Ends the same when the host ends in whatever way, SIGKILL included: a process of its own waits for that. Not "
+      + "when it is killed too; then the next host that starts does it."
   }
 ]
+
+/**
+ * What this machine offers, found out by trying once: every layer, available or why not, with its promise, and warnings.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Containment, NodeProcessTree } from "effect-agents"
+ *
+ * const doctor = Effect.gen(function*() {
+ *   const { layers, warnings } = yield* Containment.probe
+ *   for (const { available, layer, promise, why } of layers) {
+ *     yield* Effect.log(available ? `${layer}: ${promise}` : `no ${layer}: ${why}`)
+ *   }
+ *   yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
+ * }).pipe(Effect.provide(NodeProcessTree.layer))
+ * ```
+ *
+ * @since 0.1.0
+ * @category probing
+ */
+export const probe: Effect.Effect<
+  {
+    readonly layers: ReadonlyArray<Reach & { readonly available: boolean; readonly why: string }>
+    readonly warnings: ReadonlyArray<string>
+  },
+  never,
+  ProcessTree.Spawner
+> = Effect.flatMap(ProcessTree.Spawner, (spawner) =>
+  Effect.map(spawner.containment, (found) => ({
+    layers: found.layers.flatMap((finding) =>
+      layers.flatMap((reach) => reach.layer === finding.layer ? [{ ...reach, ...finding }] : [])
+    ),
+    warnings: found.warnings
+  })))
+
+/**
+ * A layer that a program cannot do without is not to be had on this machine; `why` says what is missing.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Containment } from "effect-agents"
+ *
+ * const checked = Containment.require("guard").pipe(
+ *   Effect.catchTag("ContainmentUnavailable", ({ why }) => Effect.dieMessage(`not on this machine: ${why}`))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ContainmentUnavailable
+  extends Schema.TaggedError<ContainmentUnavailable>("effect-agents/Containment/ContainmentUnavailable")(
+    "ContainmentUnavailable",
+    { layer: Teardown.Layer, why: Schema.String }
+  )
+{
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `the layer "${this.layer}" is not available: ${this.why}`
+  }
+}
+
+/**
+ * Fails with `ContainmentUnavailable` unless this machine has a layer. Nothing is started.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Containment } from "effect-agents"
+ *
+ * // Rather not at all than without cover for the death of this process.
+ * const review = Containment.require("guard").pipe(
+ *   Effect.zipRight(Agent.run(AgentRequest.make({ prompt: "Review src/index.ts" })))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category probing
+ */
+export const require = (layer: Teardown.Layer): Effect.Effect<void, ContainmentUnavailable, ProcessTree.Spawner> =>
+  Effect.flatMap(probe, ({ layers }) => {
+    const found = layers.find((reach) => reach.layer === layer)
+    return found?.available === true
+      ? Effect.void
+      : Effect.fail(new ContainmentUnavailable({ layer, why: found?.why ?? "this platform does not have it" }))
+  })
+
+/**
+ * Ends what hosts of this user left behind that were killed together with their guard, by what they wrote down about
+ * their marks: never by the parent, never by a bare pid. Only hosts of this boot and pid namespace; safe when several do
+ * it at once. `NodeProcessTree.layer` does it when it is built, unless told otherwise.
+ *
+ * One report for every such host, with its pid and the reason `host-died`. What cannot be read is set aside and logged.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Containment, NodeProcessTree } from "effect-agents"
+ *
+ * const cleanUp = Containment.sweepStale.pipe(
+ *   Effect.flatMap((reports) => Effect.log(reports.map(String).join("\\n"))),
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category sweeping
+ */
+export const sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>, never, ProcessTree.Spawner> = Effect
+  .flatMap(ProcessTree.Spawner, (spawner) => spawner.sweepStale)

@@ -23,17 +23,27 @@ import * as ProcessTree from "./ProcessTree.js"
 import * as Teardown from "./Teardown.js"
 
 /**
- * Options of a Spawner. `teardown`: the policy of trees that have none of their own, by default `Teardown.graceful()`.
+ * Options of a Spawner.
+ *
+ * - `teardown`: the policy of trees that have none of their own, by default `Teardown.graceful()`.
+ * - `guard`: whether a process of its own ends the trees when this one is killed. Default `true`; it is started with the
+ *   first tree, and there is one for all trees of a host. Not on Windows.
+ * - `sweepStale`: whether the layers, when they are built, end in the background what hosts of this user left behind that
+ *   were killed together with their guard. Default `true`. See `Containment.sweepStale`.
  *
  * @since 0.1.0
  * @category models
  */
 export interface Options {
   readonly teardown?: Teardown.Teardown | undefined
+  readonly guard?: boolean | undefined
+  readonly sweepStale?: boolean | undefined
 }
 
-const platform = (): Platform =>
-  process.platform === "win32" ? windows.make() : posix.make(process.platform === "linux")
+const platform = (options?: Options): Platform =>
+  process.platform === "win32"
+    ? windows.make()
+    : posix.make(process.platform === "linux", { guard: options?.guard ?? true })
 
 /**
  * The Spawner of this machine.
@@ -56,17 +66,28 @@ const platform = (): Platform =>
 export const make = Effect.fnUntraced(function*(options?: Options) {
   const reports = yield* PubSub.sliding<Teardown.TeardownReport>(256)
   const settings: internal.Settings = {
-    platform: platform(),
+    platform: platform(options),
     teardown: options?.teardown ?? Teardown.graceful(),
     onReport: (report) =>
       Effect.zipRight(
         PubSub.publish(reports, report),
         report.survivors.length > 0
           ? Effect.logWarning(`process tree not empty: ${report}`)
+          : report.notes.length > 0
+          ? Effect.logWarning(`process tree ended: ${report}; ${report.notes.join("; ")}`)
           : Effect.logDebug(`process tree ended: ${report}`)
       )
   }
+  const sweepStale = Effect.suspend(() => Effect.forEach(settings.platform.sweepStale(), internal.sweepStale)).pipe(
+    Effect.map((reports) => reports.flatMap((report) => report === undefined ? [] : [report])),
+    Effect.tap(Effect.forEach((report) => settings.onReport(report), { discard: true }))
+  )
   return ProcessTree.Spawner.of({
+    sweepStale,
+    containment: Effect.sync(() => {
+      const { findings, warnings } = settings.platform.probe()
+      return { layers: findings, warnings }
+    }),
     start: (command, options) => internal.start(settings, command, options),
     reports: Stream.fromPubSub(reports),
     host: Effect.sync(() => ({
@@ -95,7 +116,15 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
 export const layerWith = (
   options?: Options
 ): Layer.Layer<ProcessTree.Spawner | FileSystem.FileSystem | Path.Path> =>
-  Layer.mergeAll(Layer.effect(ProcessTree.Spawner, make(options)), NodeFileSystem.layer, NodePath.layer)
+  Layer.mergeAll(
+    Layer.scoped(
+      ProcessTree.Spawner,
+      Effect.tap(make(options), (spawner) =>
+        options?.sweepStale === false ? Effect.void : Effect.forkScoped(spawner.sweepStale))
+    ),
+    NodeFileSystem.layer,
+    NodePath.layer
+  )
 
 /**
  * Process trees, and the file system and paths that the agents' drivers need.

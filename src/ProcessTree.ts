@@ -152,11 +152,28 @@ export interface Host {
 }
 
 /**
+ * What a machine offers to contain trees with: every layer it could have, whether it has it, and if not, `why`;
+ * `warnings` name what makes the promises weaker here.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Containment {
+  readonly layers: ReadonlyArray<{
+    readonly layer: Teardown.Layer
+    readonly available: boolean
+    readonly why: string
+  }>
+  readonly warnings: ReadonlyArray<string>
+}
+
+/**
  * Starts processes as trees. Provided by `NodeProcessTree.layer`.
  *
  * - `start`: see the function of the same name.
  * - `reports`: the reports of all teardowns from now on; a slow reader loses the oldest beyond 256.
  * - `host`: where the processes run.
+ * - `containment`, `sweepStale`: see `Containment.probe` and `Containment.sweepStale`.
  *
  * **Example**
  *
@@ -181,6 +198,8 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
   ) => Effect.Effect<ProcessTree, PlatformError, Scope.Scope>
   readonly reports: Stream.Stream<Teardown.TeardownReport>
   readonly host: Effect.Effect<Host>
+  readonly containment: Effect.Effect<Containment>
+  readonly sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>>
 }>() {}
 
 /**

@@ -259,7 +259,7 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
 
 /**
  * Why a tree was torn down: its work was `completed`, the effect that owned it `failed` or was `interrupted`, or the
- * host process ended (`host-exit`).
+ * host process ended (`host-exit`). `host-died`: a later host cleaned up after one that was killed.
  *
  * **Example**
  *
@@ -279,7 +279,7 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
  * @since 0.1.0
  * @category models
  */
-export const Reason = Schema.Literal("completed", "failed", "interrupted", "host-exit")
+export const Reason = Schema.Literal("completed", "failed", "interrupted", "host-exit", "host-died")
 
 /**
  * A value of the schema `Reason`.
@@ -290,7 +290,7 @@ export const Reason = Schema.Literal("completed", "failed", "interrupted", "host
 export type Reason = typeof Reason.Type
 
 /**
- * The layers of reach that were in force for a tree. See `Containment` for the promise that each one makes.
+ * The layers of reach: see `Containment` for the promise that each one makes. A report names those that were in force.
  *
  * **Example**
  *
@@ -303,7 +303,7 @@ export type Reason = typeof Reason.Type
  * @since 0.1.0
  * @category models
  */
-export const Layer = Schema.Literal("group", "environment", "rlimit", "taskkill")
+export const Layer = Schema.Literal("group", "environment", "rlimit", "guard", "taskkill")
 
 /**
  * A value of the schema `Layer`.
@@ -358,6 +358,7 @@ export class TeardownReport extends Schema.Class<TeardownReport>("effect-agents/
   survivors: Schema.Array(SurvivingProcess),
   verified: Schema.Literal("empty", "survivors", "not-visible"),
   layers: Schema.Array(Layer),
+  notes: Schema.Array(Schema.String),
   looks: Schema.Number,
   outputHeld: Schema.Boolean,
   durationMs: Schema.Number

@@ -49,6 +49,13 @@ export const rlimitFor = (hostLimit: string, thread: number, slot: number): Rlim
   return { value: String(value), from: value, to: value }
 }
 
+/** All values that trees of a host can have: what `rlimitFor` makes of any of its slots. */
+export const rangeFor = (hostLimit: string, thread: number): Pick<Rlimit, "from" | "to"> | undefined => {
+  const first = rlimitFor(hostLimit, thread, 0)
+  const last = rlimitFor(hostLimit, thread, slots - 1)
+  return first === undefined || last === undefined ? undefined : { from: first.from, to: last.to }
+}
+
 const locksLine = "Max file locks"
 
 /** The hard limit on file locks in the text of /proc/PID/limits. */

@@ -5,6 +5,7 @@ import type { PlatformError } from "@effect/platform/Error"
 import type * as Either from "effect/Either"
 import type * as ProcessTree from "../../ProcessTree.js"
 import type * as Teardown from "../../Teardown.js"
+import type { Finding } from "./probe.js"
 import type { Sweep } from "./sweep.js"
 
 interface Start {
@@ -27,7 +28,14 @@ export interface Reaper {
   }) => Sweep
 }
 
+/** What an earlier host left behind, or word of one that nobody can read. */
+export type Stale =
+  | { readonly _tag: "Host"; readonly pid: number; readonly sweep: Sweep; readonly done: () => void }
+  | { readonly _tag: "Corrupt"; readonly file: string }
+
 export interface Platform {
+  readonly sweepStale: () => ReadonlyArray<Stale>
+  readonly probe: () => { readonly findings: ReadonlyArray<Finding>; readonly warnings: ReadonlyArray<string> }
   readonly detached: boolean
   readonly shell: string
   readonly shellArguments: (line: string) => ReadonlyArray<string>

@@ -1,12 +1,16 @@
 import * as ChildProcess from "node:child_process"
-import * as Crypto from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type * as ProcessTree from "../../ProcessTree.js"
-import type * as Teardown from "../../Teardown.js"
+import * as Teardown from "../../Teardown.js"
+import * as guards from "./guard.js"
+import * as identity from "./identity.js"
+import * as ledger from "./ledger.js"
 import * as mark from "./mark.js"
-import type { Platform, Reaper } from "./platform.js"
+import type { Platform, Reaper, Stale } from "./platform.js"
+import * as probe from "./probe.js"
 import * as table from "./processTable.js"
+import * as remains from "./remains.js"
 import * as resolve from "./resolve.js"
 import * as slots from "./slots.js"
 import { sweep } from "./sweep.js"
@@ -25,10 +29,23 @@ const passesShell = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(n
 
 const now = (): number => performance.now()
 
+const ownLimits = (): string => {
+  try {
+    return fs.readFileSync("/proc/self/limits", "latin1")
+  } catch {
+    return ""
+  }
+}
+
+const isAlive = (processes: table.ProcessTable) => ({ pid, startTime }: ledger.Identity): boolean => {
+  const row = processes.row(pid)
+  return row !== undefined && row.startTime === startTime && !row.dead
+}
+
 /** What a shell of this machine can do for the mark: tried once, for some have no `/bin/sh`, or no such limit. */
 const probeRlimit = (thread: number): string | undefined => {
   try {
-    const own = mark.hardLocksLimit(fs.readFileSync("/proc/self/limits", "latin1"))
+    const own = mark.hardLocksLimit(ownLimits())
     const wanted = own === undefined ? undefined : mark.rlimitFor(own, thread, slots.free() ?? 0)
     if (own === undefined || wanted === undefined) return undefined
     const seen = ChildProcess.spawnSync(shell, [
@@ -47,17 +64,6 @@ const probeRlimit = (thread: number): string | undefined => {
   } catch {
     return undefined
   }
-}
-
-/** The exit code 0 of `ps`, or nothing. */
-const ps = (args: ReadonlyArray<string>): string | undefined => {
-  const done = ChildProcess.spawnSync("/bin/ps", args, {
-    encoding: "utf8",
-    env: { LC_ALL: "C", TZ: "UTC" },
-    maxBuffer: 64 * 1024 * 1024,
-    stdio: ["ignore", "pipe", "ignore"]
-  })
-  return done.status === 0 ? done.stdout : undefined
 }
 
 const fallbackRow = (pid: number): table.Row => ({
@@ -82,14 +88,32 @@ const toMember = ({ by, row }: Found): ProcessTree.Member => ({
   by
 })
 
-export const make = (isLinux: boolean): Platform => {
-  const processes = isLinux ? table.linux() : table.posix(ps)
+export const make = (isLinux: boolean, settings: { readonly guard: boolean }): Platform => {
+  const processes = table.forSystem(isLinux)
   const host = processes.row(process.pid) ?? fallbackRow(process.pid)
   const seesAll = isLinux && processes.row(1) !== undefined
   let hostLimit: string | undefined
   let probed = !isLinux
   const thread = slots.thread()
   const canSetVariables = fs.existsSync(environmentProgram)
+
+  const probeLimit = (): void => {
+    if (probed) return
+    hostLimit = probeRlimit(thread)
+    probed = true
+  }
+
+  const guardOf = (): guards.Guard | undefined => {
+    if (!settings.guard) return undefined
+    const range = hostLimit === undefined ? undefined : mark.rangeFor(hostLimit, thread)
+    return guards.get({
+      id: identity.host,
+      rlimit: range === undefined ? undefined : { from: String(range.from), to: String(range.to) },
+      host,
+      table: processes,
+      directory: ledger.directory(process.env)
+    })
+  }
 
   /** The shim in front of a program. None when it could not be started through it as it was asked for. */
   const shimmed = (
@@ -111,19 +135,57 @@ export const make = (isLinux: boolean): Platform => {
     ]
   }
 
+  const sweepStale = (): ReadonlyArray<Stale> => {
+    const directory = ledger.directory(process.env)
+    if (directory === undefined || !isLinux) return []
+    return ledger.claim(directory, ledger.identityOf(host), isAlive(processes)).map((claimed): Stale => {
+      if (claimed._tag === "Corrupt") return claimed
+      const { id, host: dead, rlimit } = claimed.ledger
+      const tracked = remains.track({ table: processes, self: host, now, id, rlimit, since: dead.startTime })
+      return {
+        _tag: "Host",
+        pid: dead.pid,
+        done: claimed.done,
+        sweep: sweep({
+          tracker: tracked,
+          pid: dead.pid,
+          command: "host",
+          policy: Teardown.immediate,
+          reason: "host-died",
+          layers: () => rlimit === undefined ? ["environment"] : ["environment", "rlimit"],
+          notes: () => [],
+          seesAll,
+          now,
+          urgent: () => false,
+          outputHeld: () => false
+        })
+      }
+    })
+  }
+
   return {
     detached: true,
+    sweepStale,
+    probe: () => {
+      probeLimit()
+      const guard = guardOf()
+      const facts = {
+        rlimit: hostLimit !== undefined,
+        hostLimit: mark.hardLocksLimit(ownLimits()),
+        guard: guard === undefined ? "off" : guard.pid() === undefined ? guard.notes().join("; ") : "running",
+        hasPs: fs.existsSync("/bin/ps")
+      }
+      return { findings: isLinux ? probe.linux(facts) : probe.posix(facts), warnings: isLinux ? probe.warnings() : [] }
+    },
     shell,
     shellArguments: (line) => ["-c", line],
     resolve: resolve.executable,
     start: (file, args, environment) => {
-      if (!probed) {
-        hostLimit = probeRlimit(thread)
-        probed = true
-      }
+      probeLimit()
+      const guard = guardOf()
       const slot = hostLimit === undefined ? undefined : slots.free()
       const own = hostLimit === undefined || slot === undefined ? undefined : mark.rlimitFor(hostLimit, thread, slot)
-      const id = Crypto.randomBytes(16).toString("hex")
+      const id = identity.nextTree()
       const around = process.env[mark.variable]
       const marked = { ...environment, [mark.variable]: around === undefined ? id : `${around}:${id}` }
       const shimArgs = own === undefined ? undefined : shimmed(own, file, args, marked)
@@ -131,16 +193,25 @@ export const make = (isLinux: boolean): Platform => {
       return {
         ...(shimArgs === undefined ? { file, args } : { file: shell, args: shimArgs }),
         environment: marked,
-        watch: (pid) => watch(pid, path.basename(file), { id, rlimit }, rlimit === undefined ? undefined : slot)
+        watch: (pid) => watch(pid, path.basename(file), { id, rlimit }, rlimit === undefined ? undefined : slot, guard)
       }
     }
   }
 
-  function watch(pid: number, command: string, mark: mark.Mark, slot: number | undefined): Reaper {
+  function watch(
+    pid: number,
+    command: string,
+    mark: mark.Mark,
+    slot: number | undefined,
+    guard: guards.Guard | undefined
+  ): Reaper {
     if (slot !== undefined) slots.take(slot)
-    const layers: ReadonlyArray<Teardown.Layer> = slot === undefined
-      ? ["group", "environment"]
-      : ["group", "environment", "rlimit"]
+    const layers = (): ReadonlyArray<Teardown.Layer> => [
+      "group",
+      "environment",
+      ...(slot === undefined ? [] : ["rlimit" as const]),
+      ...(guard?.pid() === undefined ? [] : ["guard" as const])
+    ]
     const leader = processes.row(pid) ?? fallbackRow(pid)
     const tracked = tracker.make({ table: processes, leader, mark, host, now })
     const rank = ({ by }: Found) => by === "leader" ? 0 : 1
@@ -158,7 +229,16 @@ export const make = (isLinux: boolean): Platform => {
         }
       },
       end: function*(options) {
-        const report = yield* sweep({ ...options, tracker: tracked, command, layers, seesAll, now })
+        const report = yield* sweep({
+          ...options,
+          tracker: tracked,
+          pid,
+          command,
+          layers,
+          notes: () => guard?.notes() ?? [],
+          seesAll,
+          now
+        })
         if (slot !== undefined && report.survivors.length === 0) slots.release(slot)
         return report
       }

@@ -2,6 +2,7 @@
  * The process table as the sweep needs it. Reads are synchronous on purpose: a sweep races against processes that fork,
  * reading by promises is three to five times slower, and the pass at the host's exit cannot wait for anything.
  */
+import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import type { Mark } from "./mark.js"
 import { carriesEnvironment, carriesRlimit } from "./mark.js"
@@ -211,3 +212,16 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
     pidReuseMs: 0
   }
 }
+
+/** What `ps` prints, or nothing when it fails. */
+const ps = (args: ReadonlyArray<string>): string | undefined => {
+  const done = ChildProcess.spawnSync("/bin/ps", args, {
+    encoding: "utf8",
+    env: { LC_ALL: "C", TZ: "UTC" },
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  return done.status === 0 ? done.stdout : undefined
+}
+
+export const forSystem = (isLinux: boolean): ProcessTable => isLinux ? linux() : posix(ps)

@@ -14,11 +14,13 @@ export type Sweep = Generator<number, Teardown.TeardownReport>
 
 export interface Options {
   readonly tracker: Tracker
+  readonly pid: number
   /** The name of the program: the leader itself begins as the shell of the shim. */
   readonly command: string
   readonly policy: Teardown.Teardown
   readonly reason: Teardown.Reason
-  readonly layers: ReadonlyArray<Teardown.Layer>
+  readonly layers: () => ReadonlyArray<Teardown.Layer>
+  readonly notes: () => ReadonlyArray<string>
   /** Whether this table shows every process that the marks can be read of. */
   readonly seesAll: boolean
   readonly now: () => number
@@ -84,7 +86,7 @@ export function* sweep(options: Options): Sweep {
     new Teardown.SurvivingProcess({ ...named(found), why: whyLeft(found.row, isDenied(found)) })
   )
   return new Teardown.TeardownReport({
-    pid: tracker.leader.pid,
+    pid: options.pid,
     command: options.command,
     reason: options.reason,
     steps,
@@ -93,7 +95,8 @@ export function* sweep(options: Options): Sweep {
     ),
     survivors,
     verified: survivors.length > 0 ? "survivors" : options.seesAll && !tracker.blind() ? "empty" : "not-visible",
-    layers: options.layers,
+    layers: options.layers(),
+    notes: options.notes(),
     looks: tracker.looks(),
     outputHeld: options.outputHeld(),
     durationMs: round(now() - began)

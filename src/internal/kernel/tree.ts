@@ -20,7 +20,7 @@ import * as Teardown from "../../Teardown.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import * as output from "./output.js"
-import type { Platform, Reaper } from "./platform.js"
+import type { Platform, Reaper, Stale } from "./platform.js"
 import * as resolve from "./resolve.js"
 import type { Sweep } from "./sweep.js"
 
@@ -272,3 +272,9 @@ export const start = (
     startOne(settings, first, options)
   )
 }
+
+/** Ends what one host left behind. Not to be interrupted: nobody else would take it up while this host lives. */
+export const sweepStale = (stale: Stale): Effect.Effect<Teardown.TeardownReport | undefined> =>
+  stale._tag === "Corrupt"
+    ? Effect.as(Effect.logWarning(`set aside, not the word of a host: ${stale.file}`), undefined)
+    : drive(stale.sweep).pipe(Effect.ensuring(Effect.sync(stale.done)), Effect.uninterruptible)

@@ -16,6 +16,11 @@ export const make = (
     ChildProcess.spawnSync(program, args, { stdio: "ignore", windowsHide: true, timeout: 10_000 })
   }
 ): Platform => ({
+  sweepStale: () => [],
+  probe: () => ({
+    findings: [{ layer: "taskkill", available: true, why: "" }],
+    warnings: ["processes cannot be seen on this system: nothing is claimed about what is left"]
+  }),
   detached: false,
   shell: process.env["ComSpec"] ?? "C:\\Windows\\System32\\cmd.exe",
   shellArguments: (line) => ["/d", "/s", "/c", `"${line}"`],
@@ -52,6 +57,7 @@ const watch = (
         survivors: [],
         verified: "not-visible",
         layers: ["taskkill"],
+        notes: [],
         looks: 0,
         outputHeld: options.outputHeld(),
         durationMs: performance.now() - began

@@ -1,0 +1,47 @@
+/**
+ * The program of the guard: a process of its own that outlives its host by one sweep. It waits for the end of the pipe
+ * that only the host holds, which comes however the host ends, and then ends whatever carries the host's mark.
+ *
+ * Started by `guard.ts` with a `Watch` as its argument. Imports nothing of Effect: it has to be small.
+ */
+import type { Watch } from "./guard.js"
+import { kill, makeAccount } from "./kill.js"
+import { remove } from "./ledger.js"
+import * as processTable from "./processTable.js"
+import * as remains from "./remains.js"
+
+/** However the sweep goes, the guard is not to stay. */
+const sweepBoundMs = 10_000
+
+const now = (): number => performance.now()
+
+const watch: Watch = JSON.parse(process.argv[2] ?? "")
+const table = processTable.forSystem(process.platform === "linux")
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
+  process.on(signal, () => {})
+}
+
+const finish = (): void => {
+  if (watch.ledger !== undefined) remove(watch.ledger)
+  process.exit(0)
+}
+
+const sweep = (): void => {
+  const own = table.row(process.pid)
+  if (own === undefined) return finish()
+  const tracked = remains.track({ table, self: own, now, id: watch.id, rlimit: watch.rlimit, since: watch.hostStart })
+  const deadline = now() + sweepBoundMs
+  const killing = kill(makeAccount(), tracked, tracked.look(), () => now() >= deadline)
+  const step = (): void => {
+    const next = killing.next()
+    if (next.done === true) finish()
+    else if (next.value === 0) setImmediate(step)
+    else setTimeout(step, next.value)
+  }
+  step()
+}
+
+process.stdin.on("error", () => {})
+process.stdin.once("close", sweep)
+process.stdin.resume()
