@@ -48,8 +48,8 @@ export type Permission = typeof Permission.Type
  * - `"inherit"`: everything, except the markers by which an agent knows that it runs inside another one.
  * - `{ only: [...] }`: these and nothing else.
  *
- * Variables that the host does not have are skipped; `env` of the request beats them all. `TMPDIR` is a directory of
- * the run, removed with it, unless `env` sets another.
+ * Variables that the host does not have are skipped; `env` of the request beats them all. `TMPDIR` (on Windows `TEMP`
+ * and `TMP`) is a directory of the run, removed with it, unless `env` sets another.
  *
  * **Example**
  *

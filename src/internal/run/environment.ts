@@ -38,26 +38,41 @@ const common = [
   "ProgramFiles"
 ]
 
-const matches = (pattern: string) => (name: string): boolean =>
-  pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+/** Windows tells variables apart whatever the case, and spells its own as it likes: `Path`, `windir`. */
+const spelling = (platform: string) => (name: string): string => platform === "win32" ? name.toUpperCase() : name
+
+/** The value of one variable. */
+export const lookup = (
+  variables: Readonly<Record<string, string>>,
+  name: string,
+  platform: string
+): string | undefined => {
+  const spelled = spelling(platform)
+  return Object.entries(variables).find(([candidate]) => spelled(candidate) === spelled(name))?.[1]
+}
 
 export const select = (options: {
   readonly policy: EnvPolicy
   readonly host: Readonly<Record<string, string>>
+  readonly platform: string
   readonly needed: ReadonlyArray<string>
   readonly nesting: ReadonlyArray<string>
 }): Record<string, string> => {
-  const { host, policy } = options
+  const { host, platform, policy } = options
+  const spelled = spelling(platform)
+  const matches = (pattern: string) => (name: string): boolean =>
+    pattern.endsWith("*") ? spelled(name).startsWith(spelled(pattern.slice(0, -1))) : spelled(name) === spelled(pattern)
   const pick = (names: ReadonlyArray<string>) =>
     Object.fromEntries(Object.entries(host).filter(([name]) => names.some((pattern) => matches(pattern)(name))))
   if (policy === "minimal") return pick([...common, ...options.needed])
   if (policy === "inherit") {
-    const kept = new Set(options.needed)
+    const kept = new Set(options.needed.map(spelled))
     return Object.fromEntries(
       Object.entries(host).filter(([name]) =>
-        kept.has(name) || !options.nesting.some((pattern) => matches(pattern)(name))
+        kept.has(spelled(name)) || !options.nesting.some((pattern) => matches(pattern)(name))
       )
     )
   }
-  return Object.fromEntries(Object.entries(host).filter(([name]) => policy.only.includes(name)))
+  const only = new Set(policy.only.map(spelled))
+  return Object.fromEntries(Object.entries(host).filter(([name]) => only.has(spelled(name))))
 }

@@ -2,6 +2,7 @@
  * The events of a run on their way to one reader: bounded, so that a slow reader keeps the agent waiting, and never the
  * reason for a run to stand still: without a reader, whoever waits for the outcome takes them away.
  */
+import type * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Mailbox from "effect/Mailbox"
@@ -13,7 +14,7 @@ import { onNativeTime } from "../nativeClock.js"
 export interface Events {
   readonly offer: (events: ReadonlyArray<AgentEvent.AgentEvent>) => Effect.Effect<void>
   readonly end: Effect.Effect<void>
-  readonly fail: (error: AgentError.AgentError) => Effect.Effect<void>
+  readonly failCause: (cause: Cause.Cause<AgentError.AgentError>) => Effect.Effect<void>
   readonly shutdown: Effect.Effect<void>
   readonly stream: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError>
   /** Takes events away while nobody reads them; never returns. */
@@ -50,7 +51,7 @@ export const make: Effect.Effect<Events> = Effect.gen(function*() {
   return {
     offer: (events) => events.length === 0 ? Effect.void : Effect.asVoid(mailbox.offer(events)),
     end: Effect.asVoid(mailbox.end),
-    fail: (error) => Effect.asVoid(mailbox.fail(error)),
+    failCause: (cause) => Effect.asVoid(mailbox.failCause(cause)),
     shutdown: Effect.asVoid(mailbox.shutdown),
     stream: Stream.unwrapScoped(
       Effect.as(

@@ -5,6 +5,7 @@ import * as Command from "@effect/platform/Command"
 import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -20,7 +21,7 @@ import type * as AgentRequest from "../../AgentRequest.js"
 import type * as AgentRun from "../../AgentRun.js"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Session from "../../Session.js"
-import { onNativeTime } from "../nativeClock.js"
+import { monotonicMillis, onNativeTime } from "../nativeClock.js"
 import type { Stopped } from "./conclude.js"
 import { conclude } from "./conclude.js"
 import * as environment from "./environment.js"
@@ -131,21 +132,21 @@ const checkDirectory = Effect.fnUntraced(function*(agent: string, program: strin
 const stringLimit = 131072
 const totalLimit = 2 * 1024 * 1024
 
+/** What goes to the kernel, each string with the words for it: the strings themselves may be secret. */
+const stringsOf = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => [
+  ...args.map((text, index) => ({ what: `argument ${index + 1} of the command line`, text })),
+  ...Object.entries(variables).map(([name, value]) => ({
+    what: `the variable ${name} of the environment`,
+    text: `${name}=${value}`
+  }))
+]
+
 const tooLarge = (
   agent: string,
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>>
 ): AgentError.AgentInputTooLarge => {
-  const strings = [
-    ...args.map((arg, index) => ({
-      what: `argument ${index + 1} of the command line`,
-      size: Buffer.byteLength(arg) + 1
-    })),
-    ...Object.entries(variables).map(([name, value]) => ({
-      what: `the variable ${name} of the environment`,
-      size: Buffer.byteLength(name) + Buffer.byteLength(value) + 2
-    }))
-  ]
+  const strings = stringsOf(args, variables).map(({ text, what }) => ({ what, size: Buffer.byteLength(text) + 1 }))
   const largest = strings.reduce((a, b) => b.size > a.size ? b : a, { what: "the command line", size: 0 })
   return largest.size > stringLimit
     ? new AgentError.AgentInputTooLarge({ agent, ...largest, limit: stringLimit })
@@ -187,7 +188,7 @@ interface Reading<S> {
   started: boolean
   named: boolean
   cut: boolean
-  /** When output was last read, or handed on. */
+  /** When output was last read, or handed on; on a clock that nobody sets. */
   lastAt: number
   /** The reader of the events is being waited for. */
   blocked: boolean
@@ -232,6 +233,9 @@ export const start = Effect.fnUntraced(function*<S>(
   const host = yield* spawner.host
   const began = yield* Clock.currentTimeMillis
 
+  const variable = (variables: Readonly<Record<string, string>>, name: string) =>
+    environment.lookup(variables, name, host.platform)
+
   const { context, plan } = yield* planning(driver, request, host)
   const { cwd } = context
   yield* checkDirectory(agent, options.program ?? driver.executable.names.join(" or "), cwd)
@@ -240,7 +244,7 @@ export const start = Effect.fnUntraced(function*<S>(
     executable: driver.executable,
     program: options.program,
     host,
-    searchPath: request.env["PATH"] ?? host.environment["PATH"] ?? "",
+    searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
     cwd
   })
   const directory = yield* makeDirectory(plan.files, (cause) =>
@@ -256,10 +260,23 @@ export const start = Effect.fnUntraced(function*<S>(
   const inherited = environment.select({
     policy: request.envPolicy,
     host: host.environment,
+    platform: host.platform,
     needed: driver.environment,
     nesting: driver.nesting
   })
-  const variables = { ...inherited, TMPDIR: directory, ...plan.env, ...request.env }
+  const temporary = host.platform === "win32" ? { TEMP: directory, TMP: directory } : { TMPDIR: directory }
+  const variables = { ...inherited, ...temporary, ...plan.env, ...request.env }
+  // Node would refuse it too, with a message that holds the whole string.
+  const unfit = stringsOf(args, variables).find(({ text }) => text.includes("\0"))
+  if (unfit !== undefined) {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "other",
+      detail: `${unfit.what} holds a NUL character`
+    })
+  }
   const command = Command.make(program, ...args).pipe(
     Command.workingDirectory(cwd),
     Command.env(variables, { extendEnv: false }),
@@ -315,12 +332,16 @@ export const start = Effect.fnUntraced(function*<S>(
       ).pipe(
         Effect.zipRight(progress.terminal === undefined ? Effect.void : finished.open),
         Effect.zipRight(events.offer(stamped)),
-        Effect.zipRight(Effect.map(Clock.currentTimeMillis, (at) => {
-          reading.lastAt = at
+        Effect.zipRight(Effect.map(monotonicMillis, (now) => {
+          reading.lastAt = now
           reading.blocked = false
         }))
       )
     })
+
+  const heard = Effect.map(monotonicMillis, (now) => {
+    reading.lastAt = Math.max(reading.lastAt, now)
+  })
 
   const readOutput: Effect.Effect<void, Stopped> = tree.stdout.pipe(
     Stream.mapError((cause): Stopped => ({ _tag: "Io", cause })),
@@ -330,7 +351,7 @@ export const start = Effect.fnUntraced(function*<S>(
         return texts === "too-long"
           ? Effect.fail<Stopped>({ _tag: "LineTooLong", limitBytes: options.maxLineBytes })
           : texts.length === 0
-          ? Effect.void
+          ? heard
           : consume(texts)
       }, { discard: true })
     )
@@ -348,7 +369,7 @@ export const start = Effect.fnUntraced(function*<S>(
   const silence = Effect.fnUntraced(function*(limitMs: number, atMostMs: number) {
     let listened = 0
     for (;;) {
-      const silent = reading.blocked ? 0 : (yield* Clock.currentTimeMillis) - reading.lastAt
+      const silent = reading.blocked ? 0 : (yield* monotonicMillis) - reading.lastAt
       if (silent >= limitMs || listened >= atMostMs) return
       const pause = Math.max(5, limitMs - silent)
       yield* Effect.sleep(pause)
@@ -365,9 +386,7 @@ export const start = Effect.fnUntraced(function*<S>(
   )
 
   const silentAfterExit = tree.exit.pipe(
-    Effect.zipRight(Effect.map(Clock.currentTimeMillis, (at) => {
-      reading.lastAt = Math.max(reading.lastAt, at)
-    })),
+    Effect.zipRight(heard),
     Effect.zipRight(silence(options.drainMs, options.drainMs * drainsAtMost))
   )
 
@@ -425,7 +444,8 @@ export const start = Effect.fnUntraced(function*<S>(
             onFailure: (cause) =>
               Effect.zipRight(
                 Deferred.failCause(session, cause),
-                cause._tag === "Fail" ? events.fail(cause.error) : events.shutdown
+                // A driver that throws must not look like a stream that has come to its end.
+                Cause.isInterruptedOnly(cause) ? events.shutdown : events.failCause(cause)
               )
           })
         )
