@@ -4,8 +4,8 @@
  *
  * @since 0.1.0
  */
-import type * as FileSystem from "@effect/platform/FileSystem"
-import type * as Path from "@effect/platform/Path"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,7 +18,7 @@ import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
 import * as internal from "./internal/run/run.js"
-import type * as ProcessTree from "./ProcessTree.js"
+import * as ProcessTree from "./ProcessTree.js"
 
 /**
  * Options of an agent, for all its runs. `program`: the path of its executable, relative to the host's working
@@ -99,16 +99,16 @@ export const make = <S>(
   driver: AgentDriver.AgentDriver<S>,
   options?: Options
 ): Effect.Effect<Context.Tag.Service<Agent>, never, Services> =>
-  Effect.map(Effect.context<Services>(), (context) =>
-    Agent.of({
+  Effect.map(Effect.context<Services>(), (context) => {
+    // Of what was there when the agent was made only this: the rest, as the scope, is the caller's.
+    const services = Context.pick(ProcessTree.Spawner, FileSystem.FileSystem, Path.Path)(context)
+    return Agent.of({
       name: driver.name,
       start: (request, runOptions) =>
-        Effect.mapInputContext(
-          internal.start(driver, options ?? {}, request, runOptions ?? {}),
-          (scope: Context.Context<Scope.Scope>) => Context.merge(context, scope)
-        ),
-      plan: (request) => Effect.provide(internal.plan(driver, request), context)
-    }))
+        Effect.provide(internal.start(driver, options ?? {}, request, runOptions ?? {}), services),
+      plan: (request) => Effect.provide(internal.plan(driver, request), services)
+    })
+  })
 
 /**
  * An agent from a driver, as the agent of a program.
