@@ -1,6 +1,7 @@
 /**
- * What happens during a run: one tagged union for all agents. Nothing that an agent prints is dropped: what is not
- * understood is an `Unknown` or a `Notice`.
+ * What happens during a run: one tagged union for all agents. Nothing that an agent prints is dropped: what no other
+ * event tells is an `Unknown` or a `Notice`. (Of the same empty record again and again, as Copilot prints it, the first
+ * stands for all.)
  *
  * Every event has `at`, the time it was read (milliseconds since the epoch), and `seq`, its number in the run from 0.
  *
@@ -330,7 +331,8 @@ export const Notice = Schema.TaggedStruct("Notice", {
 })
 
 /**
- * A record of a type that this version does not know, whole.
+ * A record that no other event tells, whole: of a type that this version does not know, or one that only frames others,
+ * such as the begin of a message.
  *
  * It never fails a run: agents add records from version to version.
  *
