@@ -3,8 +3,8 @@
 // it, stands above.
 const modules = (...names) => names.map((name) => `^src/${name}[.]ts$`)
 const rooms = {
-  data: modules("Agent(Error|Event|Outcome|Request)", "Containment", "Session", "Teardown"),
-  kernel: modules("(Node)?ProcessTree", "internal/(kernel|node).*"),
+  data: modules("Agent(Error|Event|Outcome|Request)", "Session", "Teardown"),
+  kernel: modules("(Node)?ProcessTree", "Containment", "internal/(kernel|node).*"),
   contract: modules("AgentDriver"),
   plans: modules("internal/drivers/.*"),
   agents: modules("Agent(Run)?", "internal/run/.*"),
@@ -13,7 +13,7 @@ const rooms = {
 }
 const names = Object.keys(rooms)
 const shared = modules("internal/[^/]+")
-const kernel = [...rooms.kernel, ...modules("Containment", "Teardown")]
+const kernel = [...rooms.kernel, ...modules("Teardown")]
 
 const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to })
 
