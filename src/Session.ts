@@ -77,7 +77,7 @@ export const New = Schema.TaggedStruct("New", { id: Schema.optional(SessionId) }
 
 /**
  * Continue the conversation `id`. Fails with `AgentSessionNotFound` where there is none, also when the agent silently
- * began a new one.
+ * began a new one, and with `AgentUnsupported` before any start where `agent` names another one.
  *
  * **Example**
  *
@@ -93,7 +93,7 @@ export const New = Schema.TaggedStruct("New", { id: Schema.optional(SessionId) }
  * @since 0.1.0
  * @category models
  */
-export const Resume = Schema.TaggedStruct("Resume", { id: SessionId })
+export const Resume = Schema.TaggedStruct("Resume", { id: SessionId, agent: Schema.optional(Schema.String) })
 
 /**
  * Branch off the conversation `id`; the branch gets an id of its own, the original stays as it is. Claude Code and
@@ -113,7 +113,7 @@ export const Resume = Schema.TaggedStruct("Resume", { id: SessionId })
  * @since 0.1.0
  * @category models
  */
-export const Fork = Schema.TaggedStruct("Fork", { id: SessionId })
+export const Fork = Schema.TaggedStruct("Fork", { id: SessionId, agent: Schema.optional(Schema.String) })
 
 /**
  * What a request says about its conversation.
@@ -164,7 +164,8 @@ export type Session = typeof Session.Type
 export const fresh = (id?: string | undefined): Session => New.make(id === undefined ? {} : { id })
 
 /**
- * Continue a conversation, by its id or by the reference that an outcome carries.
+ * Continue a conversation, by its id or by the reference that an outcome carries: that one is refused by any other agent
+ * before it is started.
  *
  * **Example**
  *
@@ -185,7 +186,7 @@ export const fresh = (id?: string | undefined): Session => New.make(id === undef
  * @since 0.1.0
  * @category constructors
  */
-export const resume = (session: string | { readonly id: string }): Session => Resume.make({ id: idOf(session) })
+export const resume = (session: string | Pick<SessionRef, "agent" | "id">): Session => Resume.make(referred(session))
 
 /**
  * Branch off a conversation, by its id or by the reference that an outcome carries. Throws a `ParseError` when the id
@@ -207,6 +208,7 @@ export const resume = (session: string | { readonly id: string }): Session => Re
  * @since 0.1.0
  * @category constructors
  */
-export const fork = (session: string | { readonly id: string }): Session => Fork.make({ id: idOf(session) })
+export const fork = (session: string | Pick<SessionRef, "agent" | "id">): Session => Fork.make(referred(session))
 
-const idOf = (session: string | { readonly id: string }): string => typeof session === "string" ? session : session.id
+const referred = (session: string | Pick<SessionRef, "agent" | "id">) =>
+  typeof session === "string" ? { id: session } : { id: session.id, agent: session.agent }

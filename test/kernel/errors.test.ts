@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { inspect } from "node:util"
+import { fromErrno } from "../../src/internal/kernel/resolve.js"
 import * as TempDir from "../utils/TempDir.js"
 import { expectEmpty, judged, reasonOf, seconds, text } from "./support.js"
 
@@ -130,6 +132,33 @@ describe("a program is found", () => {
         const tree = yield* ProcessTree.start(Command.make("echo", mark))
         assert.strictEqual(yield* Stream.runFold(tree.stdout, 0, (sum, bytes) => sum + bytes.length), mark.length + 1)
         expectEmpty(yield* tree.teardown)
+      })
+    ))
+})
+
+describe("an error of Node", () => {
+  it("goes on without what it says of the command line, which may be secret", () => {
+    const error = Object.assign(new Error("spawn sh EMFILE"), {
+      code: "EMFILE",
+      syscall: "spawn sh",
+      spawnargs: ["--key", "hunter2"],
+      path: "hunter2"
+    })
+    const failure = fromErrno("spawn", "tool")(error)
+    assert.strictEqual(reasonOf(failure), "spawn: Busy")
+    assert.include(failure.message, "EMFILE")
+    assert.notInclude(inspect(failure, { depth: 10 }), "hunter2")
+    const refused = Object.assign(new TypeError("The argument 'args[1]' … Received 'hunter2\\x00'"), {
+      code: "ERR_INVALID_ARG_VALUE"
+    })
+    assert.notInclude(inspect(fromErrno("spawn", "tool")(refused), { depth: 10 }), "hunter2")
+  })
+
+  it.scopedLive("the real one too, with a NUL beside a secret", () =>
+    judged(() =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(ProcessTree.start(Command.make("true", "hunter2\0")))
+        assert.notInclude(inspect(error, { depth: 10 }), "hunter2")
       })
     ))
 })

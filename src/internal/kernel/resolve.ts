@@ -30,16 +30,28 @@ const reasons: { readonly [code: string]: SystemErrorReason } = {
   ERR_INVALID_ARG_VALUE: "InvalidData"
 }
 
-/** An error of Node as a `PlatformError` of the module `Command`. */
-export const fromErrno = (method: string, program: string) => (cause: unknown): PlatformError => {
-  const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "UNKNOWN"
-  return failure(
-    reasons[code] ?? "Unknown",
-    method,
-    program,
-    cause instanceof Error ? cause.message : String(cause),
-    cause
-  )
+/** What an error of Node says of itself that is no input of ours. */
+class SystemCause extends Error {
+  override readonly name = "SystemCause"
+  constructor(readonly code: string, readonly syscall: string | undefined, message: string) {
+    super(message)
+  }
+}
+
+/**
+ * An error of Node as a `PlatformError` of the module `Command`. Node hangs the whole command line on its errors, and
+ * quotes values that it refuses: both may be secret, so only the code, the call and a message without them go on.
+ */
+export const fromErrno = (method: string, program: string) => (error: unknown): PlatformError => {
+  const fields: { readonly [key: string]: unknown } = error instanceof Error ? { ...error } : {}
+  const code = typeof fields["code"] === "string" ? fields["code"] : "UNKNOWN"
+  const syscall = typeof fields["syscall"] === "string" ? fields["syscall"].split(" ")[0] : undefined
+  const description = code === "ERR_INVALID_ARG_VALUE"
+    ? "an argument or a variable holds a NUL byte"
+    : error instanceof Error && code !== "UNKNOWN"
+    ? `${code}${syscall === undefined ? "" : `, ${syscall}`}`
+    : "an error without a code"
+  return failure(reasons[code] ?? "Unknown", method, program, description, new SystemCause(code, syscall, description))
 }
 
 /** The working directory of the host, which may have been removed. */

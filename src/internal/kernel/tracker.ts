@@ -46,6 +46,8 @@ export interface Options {
 // Where pids come round faster, or may, a number without anybody in it means nothing after this time.
 const numbersHoldMs = 250
 
+const rememberedAtMost = 8192
+
 const key = (row: Row): string => `${row.pid}:${row.startTime}`
 
 export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
@@ -99,7 +101,10 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     lastLook = at
     looks++
     signalled = new Map()
+    // What is remembered of those who have gone is let go of now and then.
+    const present = strangers.size > rememberedAtMost ? new Set<number>() : undefined
     const rows = table.rows((pid) => {
+      present?.add(pid)
       const stranger = strangers.get(pid)
       return pid <= 1 || pid === host.pid || (stranger !== undefined && at - stranger.at < table.pidReuseMs)
     })
@@ -145,6 +150,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
         again = true
       }
     }
+    if (present !== undefined) { for (const pid of strangers.keys()) if (!present.has(pid)) strangers.delete(pid) }
     blind = !table.complete()
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     alive = found

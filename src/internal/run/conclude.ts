@@ -104,6 +104,16 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
         })
       )
     }
+    if (request.session._tag === "Fork" && progress.session === request.session.id) {
+      return Either.left(
+        new AgentError.AgentTurnFailed({
+          agent,
+          detail: "it went on with the conversation itself instead of a branch of it",
+          partial: partial(),
+          stop: "other"
+        })
+      )
+    }
     if (facts.exitedAlone && (exit.signal !== null || exit.code !== 0)) {
       return Either.left(crashed(lastWords(stderrTail) ?? "it ended badly after its answer was complete"))
     }
