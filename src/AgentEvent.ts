@@ -215,12 +215,7 @@ export const Usage = Schema.TaggedStruct("Usage", { ...stamp, usage: AgentOutcom
  * @since 0.1.0
  * @category models
  */
-export const RateLimit = Schema.TaggedStruct("RateLimit", {
-  ...stamp,
-  status: Schema.String,
-  window: Schema.optional(Schema.String),
-  resetsAt: Schema.optional(Schema.Number)
-})
+export const RateLimit = Schema.TaggedStruct("RateLimit", { ...stamp, ...AgentOutcome.RateLimit.fields })
 
 /**
  * The agent tries a model call again. `delayMs` and `status` (HTTP) where it tells them.

@@ -181,11 +181,47 @@ export const Exit = Schema.Struct({ code: Schema.NullOr(Schema.Number), signal: 
 export type Exit = typeof Exit.Type
 
 /**
+ * What the provider says of the account's quota, in its own words: `status` such as `allowed`, `allowed_warning` or
+ * `rejected`, `window` such as `five_hour`, `resetsAt` in milliseconds since the epoch. `overageStatus` and
+ * `isUsingOverage` tell of what is paid beyond the quota. Absent is not said. Only Claude Code tells.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, AgentRequest } from "effect-agents"
+ * import { Effect } from "effect"
+ *
+ * const quota = Agent.run(AgentRequest.make({ prompt: "Review src/index.ts" })).pipe(
+ *   Effect.map(({ rateLimit }) => rateLimit?.status ?? "not said")
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const RateLimit = Schema.Struct({
+  status: Schema.String,
+  window: Schema.optional(Schema.String),
+  resetsAt: Schema.optional(Schema.Number),
+  overageStatus: Schema.optional(Schema.String),
+  isUsingOverage: Schema.optional(Schema.Boolean)
+})
+
+/**
+ * A value of the schema `RateLimit`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type RateLimit = typeof RateLimit.Type
+
+/**
  * The outcome of a run that ended well.
  *
  * - `text` is the answer: the last message of the agent, not the sum of the `Text` events.
  * - `structured` is the answer as a value, where the request had an `outputSchema`.
- * - `unparsed` counts the lines of output that were not part of the protocol.
+ * - `unparsed` counts the lines of output that were not part of the protocol, `firstUnparsed` is the first of them.
+ * - `rateLimit` is what was last said of the account's quota.
  * - `stderrTail` is the end of what the agent wrote to its standard error.
  * - `durationMs` is the time from the start to the end of the teardown.
  *
@@ -221,6 +257,8 @@ export class AgentOutcome extends Schema.Class<AgentOutcome>("effect-agents/Agen
   exit: Exit,
   stderrTail: Schema.String,
   unparsed: Schema.Number,
+  firstUnparsed: Schema.optional(Schema.String),
+  rateLimit: Schema.optional(RateLimit),
   durationMs: Schema.Number,
   teardown: Teardown.TeardownReport
 }) {}

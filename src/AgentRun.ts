@@ -62,7 +62,7 @@ export interface AgentRun {
  *
  * - `teardown`: how the processes are ended; by default the steps that fit the agent's CLI.
  * - `maxLineBytes`: the longest line of output, in bytes; beyond it the run fails with `AgentLineTooLong`. Default
- *   64 MiB.
+ *   64 MiB, never more than 496 MiB.
  * - `stderrTailBytes`: how much of the end of the standard error is kept. Default 16 KiB.
  * - `drain`: once the leading process has ended, how long its output may be silent in the hands of a descendant before
  *   it is read no further; ten times as long if it is never silent. Default 500 milliseconds.

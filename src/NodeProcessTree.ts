@@ -11,12 +11,14 @@ import type * as Path from "@effect/platform/Path"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
 import type { Platform } from "./internal/kernel/platform.js"
 import * as posix from "./internal/kernel/posix.js"
+import * as resolve from "./internal/kernel/resolve.js"
 import * as internal from "./internal/kernel/tree.js"
 import * as windows from "./internal/kernel/windows.js"
 import * as ProcessTree from "./ProcessTree.js"
@@ -93,7 +95,7 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
     host: Effect.sync(() => ({
       platform: process.platform,
       arch: process.arch,
-      cwd: process.cwd(),
+      cwd: Either.getOrElse(resolve.currentDirectory(), () => ""),
       environment: internal.inherited()
     }))
   })

@@ -139,7 +139,7 @@ export interface StartOptions {
 /**
  * The machine that a Spawner starts processes on. `environment` is what a child inherits unless told otherwise.
  *
- * `platform` and `arch` are Node's names (`linux`, `x64`), `cwd` is absolute.
+ * `platform` and `arch` are Node's names (`linux`, `x64`). `cwd` is absolute, and empty once that directory was removed.
  *
  * @since 0.1.0
  * @category models

@@ -270,11 +270,24 @@ describe("claude, line by line", () => {
   it("a warning about the quota is no refusal", () => {
     const event = (status: string) => ({
       type: "rate_limit_event",
-      rate_limit_info: { status, resetsAt: 1_796_050_000, rateLimitType: "five_hour" }
+      rate_limit_info: {
+        status,
+        resetsAt: 1_796_050_000,
+        rateLimitType: "five_hour",
+        overageStatus: "allowed",
+        isUsingOverage: false
+      }
     })
     const { events, progress } = feed([init(), event("allowed_warning"), result()])
     assert.deepStrictEqual(only(events, "RateLimit"), [
-      { _tag: "RateLimit", status: "allowed_warning", resetsAt: 1_796_050_000_000, window: "five_hour" }
+      {
+        _tag: "RateLimit",
+        status: "allowed_warning",
+        resetsAt: 1_796_050_000_000,
+        window: "five_hour",
+        overageStatus: "allowed",
+        isUsingOverage: false
+      }
     ])
     assert.deepStrictEqual(progress.terminal, { stop: "completed" })
     const failed = result({ is_error: true, terminal_reason: "api_error", result: "limit reached" })

@@ -45,8 +45,9 @@ const answered = (request: AgentRequest.AgentRequest, session: string, exit = { 
     state,
     started: true,
     records: records.length,
-    unparsed: 0,
-    noise: [],
+    unparsed: 1,
+    noise: ["a banner"],
+    rateLimit: { status: "allowed" },
     cut: false,
     exit,
     exitedAlone: true,
@@ -65,6 +66,12 @@ describe("the end of a run", () => {
     assert.isTrue(Either.isLeft(wrong) && wrong.left._tag === "AgentTurnFailed" && wrong.left.stop === "other")
     assert.isTrue(Either.isRight(answered(ask(Session.fork(asked)), context.uuid)))
     assert.isTrue(Either.isRight(answered(ask(Session.resume(asked)), asked)))
+  })
+
+  it("carries what was said of the quota, and the first line that was no record", () => {
+    const outcome = answered(ask(Session.fresh()), asked)
+    assert.deepStrictEqual(Either.getOrThrow(outcome).rateLimit, { status: "allowed" })
+    assert.strictEqual(Either.getOrThrow(outcome).firstUnparsed, "a banner")
   })
 
   it("keeps the answer of an agent that ended badly after it", () => {

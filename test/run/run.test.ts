@@ -14,6 +14,11 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { mkdirSync, rmdirSync } from "node:fs"
+import { join } from "node:path"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import * as TempDir from "../utils/TempDir.js"
 
 /** A shell as the agent: the prompt is its script. */
 const driver: AgentDriver.AgentDriver<AgentDriver.Progress> = {
@@ -83,5 +88,111 @@ describe("run", () => {
       )
       assert.strictEqual(outcome.text, "done")
       assert.deepStrictEqual(yield* Ref.get(started), ["the agent's"])
+    }))
+
+  const spawning = (change: (tree: ProcessTree.ProcessTree) => ProcessTree.ProcessTree) =>
+    Layer.provideMerge(
+      Layer.effect(
+        ProcessTree.Spawner,
+        Effect.map(ProcessTree.Spawner, (inner) =>
+          ProcessTree.Spawner.of({
+            ...inner,
+            start: (command, options) => Effect.map(inner.start(command, options), change)
+          }))
+      ),
+      NodeProcessTree.layer
+    )
+
+  it.live("a host that was busy when the agent ended reads what waits in the pipe", () =>
+    Effect.gen(function*() {
+      // The output comes with the look at the pipes that follows on a time in which no timer could run.
+      const busy = Effect.async<void>((resume) => {
+        setTimeout(() => {
+          const end = performance.now() + 300
+          while (performance.now() < end);
+          setImmediate(() => resume(Effect.void))
+        }, 20)
+      })
+      const layer = spawning((tree) => ({
+        ...tree,
+        stdout: Stream.unwrap(Effect.as(Effect.zipRight(tree.exit, busy), tree.stdout))
+      }))
+      const outcome = yield* Agent.run(answer, { drain: "100 millis" }).pipe(
+        Effect.provide(Layer.provideMerge(Agent.layer(driver), layer))
+      )
+      assert.strictEqual(outcome.text, "done")
+    }))
+
+  it.live("long lines that are no records do not stay in memory", () =>
+    Effect.gen(function*() {
+      const heap = Effect.sync(() => {
+        setFlagsFromString("--expose-gc")
+        runInNewContext("gc")()
+        return process.memoryUsage().heapUsed / 2 ** 20
+      })
+      const before = yield* heap
+      // 20 lines of 4 MiB; it waits for the end of its input, which is closed when all have been read.
+      const prompt = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
+        + "head -c 4194304 /dev/zero | tr '\\0' x; echo; done; sleep 300"
+      const notices = yield* Agent.stream(AgentRequest.make({ prompt })).pipe(
+        Stream.take(20),
+        Stream.runCollect,
+        Effect.zip(heap)
+      )
+      assert.strictEqual(notices[0].length, 20)
+      assert.isBelow(notices[1] - before, 40)
+    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+
+  it.live("a line that no string can hold is refused, whatever the limit", () =>
+    Effect.gen(function*() {
+      const prompt = "head -c 530000000 /dev/zero | tr '\\0' x"
+      const error = yield* Effect.flip(
+        Agent.run(AgentRequest.make({ prompt }), { maxLineBytes: Number.POSITIVE_INFINITY })
+      )
+      assert.strictEqual(error._tag, "AgentLineTooLong")
+    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+
+  it.scopedLive("the working directory of the host was removed", () =>
+    Effect.gen(function*() {
+      const home = process.cwd()
+      const folder = yield* TempDir.make
+      const gone = join(folder, "gone")
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          mkdirSync(gone)
+          process.chdir(gone)
+          rmdirSync(gone)
+        }),
+        () => Effect.sync(() => process.chdir(home))
+      )
+      const elsewhere = yield* Agent.run(AgentRequest.make({ ...answer, cwd: folder }))
+      assert.strictEqual(elsewhere.text, "done")
+      for (const cwd of [{}, { cwd: "sub" }, { cwd: ".." }]) {
+        const error = yield* Effect.flip(Agent.run(AgentRequest.make({ prompt: answer.prompt, ...cwd })))
+        assert.isTrue(error._tag === "AgentSpawnError" && error.reason === "cwd", String(error))
+      }
+    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+
+  it.live("without a home, nothing is looked for in the places of a home", () =>
+    Effect.gen(function*() {
+      const homeless = Layer.provideMerge(
+        Layer.effect(
+          ProcessTree.Spawner,
+          Effect.map(ProcessTree.Spawner, (inner) =>
+            ProcessTree.Spawner.of({
+              ...inner,
+              host: Effect.map(inner.host, (host) => ({ ...host, environment: { PATH: "/nowhere" } }))
+            }))
+        ),
+        NodeProcessTree.layer
+      )
+      const wanted = { ...driver.executable, names: ["no-such-agent"], directories: ["~/bin", "/opt/no-such-place"] }
+      const error = yield* Effect.flip(Agent.run(answer)).pipe(
+        Effect.provide(Layer.provideMerge(Agent.layer({ ...driver, executable: wanted }), homeless))
+      )
+      assert.deepStrictEqual(error._tag === "AgentNotInstalled" ? error.looked : error, [
+        "/nowhere",
+        "/opt/no-such-place"
+      ])
     }))
 })

@@ -219,7 +219,20 @@ const streamEvent = (state: State, record: Record_): Step => {
   }
 }
 
-const resultBlock = (state: State, block: Record_, record: Record_, parent: string | undefined): Step => {
+/** The calls that a record tells were rejected: gathered once for all of its results. */
+const rejectedIn = (record: Record_): ReadonlySet<unknown> =>
+  new Set(
+    Json.list(record["tool_result_meta"]).map(Json.record)
+      .filter((meta) => Json.record(meta["permission_decision"])["decision"] === "reject")
+      .map((meta) => meta["id"])
+  )
+
+const resultBlock = (
+  state: State,
+  block: Record_,
+  rejected: ReadonlySet<unknown>,
+  parent: string | undefined
+): Step => {
   const id = Json.string(block["tool_use_id"])
   const output = Json.content(block["content"])
   if (id !== undefined && state.denied.includes(id)) {
@@ -229,15 +242,13 @@ const resultBlock = (state: State, block: Record_, record: Record_, parent: stri
       events: [unknown("user/tool_result", block)]
     }
   }
-  const decision = Json.list(record["tool_result_meta"]).map(Json.record).find((meta) => meta["id"] === id)
-  const rejected = Json.record(decision?.["permission_decision"])["decision"] === "reject"
   return {
     state: { ...state, open: ToolCalls.closed(state.open, id) },
     events: [Json.compact({
       _tag: "ToolResult" as const,
       id,
       ok: block["is_error"] !== true,
-      denied: rejected ? true : undefined,
+      denied: rejected.has(id) ? true : undefined,
       output,
       parent
     })]
@@ -250,7 +261,7 @@ const isToolUse = (type: unknown): boolean =>
 const assistantBlock = (
   state: State,
   block: Record_,
-  record: Record_,
+  rejected: ReadonlySet<unknown>,
   id: string,
   parent: string | undefined
 ): Step => {
@@ -279,7 +290,7 @@ const assistantBlock = (
     }
   }
   return type?.endsWith("tool_result") === true
-    ? resultBlock(state, block, record, parent)
+    ? resultBlock(state, block, rejected, parent)
     : { state, events: [unknown(typed(block, "assistant"), block)] }
 }
 
@@ -302,6 +313,7 @@ const assistant = (state: State, record: Record_): Step => {
   const { outputTokens: _, ...told } = Usage.tokens(Json.record(message["usage"]))
   const usage = { ...call.usage, ...told }
   const context = parent === undefined ? Usage.context(told) : undefined
+  const rejected = rejectedIn(record)
   const events: Array<Event> = []
   let next: State = {
     ...state,
@@ -310,7 +322,7 @@ const assistant = (state: State, record: Record_): Step => {
     contextTokens: context ?? state.contextTokens
   }
   for (const block of blocks) {
-    const step = assistantBlock(next, block, record, id, parent)
+    const step = assistantBlock(next, block, rejected, id, parent)
     next = step.state
     events.push(...step.events)
   }
@@ -320,11 +332,12 @@ const assistant = (state: State, record: Record_): Step => {
 
 const user = (state: State, record: Record_): Step => {
   const parent = parentOf(record)
+  const rejected = rejectedIn(record)
   const events: Array<Event> = []
   let next = state
   for (const block of Json.list(Json.record(record["message"])["content"]).map(Json.record)) {
     const step: Step = block["type"] === "tool_result"
-      ? resultBlock(next, block, record, parent)
+      ? resultBlock(next, block, rejected, parent)
       : { state: next, events: [unknown(typed(block, "user"), block)] }
     next = step.state
     events.push(...step.events)
@@ -344,7 +357,13 @@ const rateLimit = (state: State, record: Record_): Step => {
   }
   return {
     state: { ...state, limit },
-    events: [Json.compact({ _tag: "RateLimit" as const, ...limit, window: Json.string(info["rateLimitType"]) })]
+    events: [Json.compact({
+      _tag: "RateLimit" as const,
+      ...limit,
+      window: Json.string(info["rateLimitType"]),
+      overageStatus: Json.string(info["overageStatus"]),
+      isUsingOverage: Json.boolean(info["isUsingOverage"])
+    })]
   }
 }
 

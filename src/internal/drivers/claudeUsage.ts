@@ -43,29 +43,39 @@ export const begun = (id: string): Call => ({
   saidThinking: false
 })
 
-/** The model calls of a turn: those that are over as a sum, the newest of each sub-agent (`""`: the main one) apart. */
+/**
+ * The model calls of a turn: those that are over as a sum, the newest of each sub-agent (`""`: the main one) apart, in
+ * the order in which they were last heard of.
+ */
 export interface Calls {
   readonly spent: Usage
-  readonly newest: Readonly<Record<string, Call>>
+  readonly newest: ReadonlyMap<string, Call>
 }
 
-export const noCalls: Calls = { spent: none, newest: {} }
+export const noCalls: Calls = { spent: none, newest: new Map() }
 
-export const newestOf = (calls: Calls, parent: string | undefined): Call | undefined =>
-  Object.hasOwn(calls.newest, parent ?? "") ? calls.newest[parent ?? ""] : undefined
+/** Each step copies them: more sub-agents than ever work at once, few enough that a turn with thousands stays cheap. */
+const kept = 64
+
+export const newestOf = (calls: Calls, parent: string | undefined): Call | undefined => calls.newest.get(parent ?? "")
 
 export const withCall = (calls: Calls, parent: string | undefined, call: Call): Calls => {
   const before = newestOf(calls, parent)
-  return {
-    spent: before === undefined || before.id === call.id
-      ? calls.spent
-      : AgentOutcome.addUsage(calls.spent, before.usage),
-    newest: { ...calls.newest, [parent ?? ""]: call }
+  const newest = new Map(calls.newest)
+  newest.delete(parent ?? "")
+  newest.set(parent ?? "", call)
+  let { spent } = calls
+  if (before !== undefined && before.id !== call.id) spent = AgentOutcome.addUsage(spent, before.usage)
+  const [oldest] = newest
+  if (newest.size > kept && oldest !== undefined) {
+    newest.delete(oldest[0])
+    spent = AgentOutcome.addUsage(spent, oldest[1].usage)
   }
+  return { spent, newest }
 }
 
 export const sum = (calls: Calls): Usage =>
-  Object.values(calls.newest).reduce((total, call) => AgentOutcome.addUsage(total, call.usage), calls.spent)
+  [...calls.newest.values()].reduce((total, call) => AgentOutcome.addUsage(total, call.usage), calls.spent)
 
 /**
  * The window and output ceiling of the model that was asked. The other entries belong to helper models: without a match

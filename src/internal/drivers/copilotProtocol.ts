@@ -187,14 +187,20 @@ const errorKinds: ReadonlyMap<string, AgentDriver.Failure["kind"]> = new Map<str
   ["context_limit", "turn-failed"]
 ])
 
-const connection = /Last error: .*(?:connection|HTTP request|EOF|timed out|reset)/is
+const connection = /connection|HTTP request|EOF|timed out|reset/i
+
+/** What comes after the first "Last error:". In one expression, the search would begin again at every other one. */
+const lastError = (text: string): string => {
+  const at = text.search(/Last error: /i)
+  return at < 0 ? "" : text.slice(at)
+}
 
 const sessionError = (data: Record_): AgentDriver.Failure => {
   const detail = Json.string(data["message"]) ?? "the session failed"
   const status = Json.number(data["statusCode"])
   const kind = errorKinds.get(Json.string(data["errorType"]) ?? "")
     ?? Failure.kindOfStatus(status)
-    ?? (connection.test(detail) ? "overloaded" : Failure.kindOfWords(detail))
+    ?? (connection.test(lastError(detail)) ? "overloaded" : Failure.kindOfWords(detail))
     ?? "turn-failed"
   return Json.compact({
     kind,

@@ -23,6 +23,7 @@ export interface Facts<S> {
   readonly records: number
   readonly unparsed: number
   readonly noise: ReadonlyArray<string>
+  readonly rateLimit: AgentOutcome.RateLimit | undefined
   /** A last line without its end that is not a record. */
   readonly cut: boolean
   readonly exit: AgentOutcome.Exit
@@ -129,6 +130,8 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
         exit,
         stderrTail,
         unparsed,
+        ...(facts.noise[0] === undefined ? {} : { firstUnparsed: facts.noise[0] }),
+        ...(facts.rateLimit === undefined ? {} : { rateLimit: facts.rateLimit }),
         durationMs: facts.durationMs,
         teardown: facts.teardown
       })

@@ -13,6 +13,9 @@ export interface Splitter {
 
 const LF = 10
 
+/** No string is much longer, in Node; with room for what else the chunk holds that ends the line. */
+export const longestLine = 0x1f000000
+
 export const makeSplitter = (maxBytes: number): Splitter => {
   let pieces: Array<Uint8Array> = []
   let size = 0

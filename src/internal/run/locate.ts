@@ -35,7 +35,10 @@ export const locate = Effect.fnUntraced(function*(options: Options) {
   const home = host.environment[windows ? "USERPROFILE" : "HOME"] ?? ""
   const directories = [
     ...options.searchPath.split(windows ? ";" : ":").filter((entry) => entry.length > 0),
-    ...executable.directories.map((entry) => entry.replace(/^~/, home))
+    // Without a home, `~/bin` is nowhere, and not `/bin`.
+    ...executable.directories.flatMap((entry) =>
+      entry.startsWith("~") ? home === "" ? [] : [`${home}${entry.slice(1)}`] : [entry]
+    )
   ]
   const suffixes = windows ? [".exe", ".cmd", ""] : [""]
   const places = options.program !== undefined

@@ -36,7 +36,7 @@ export interface Options extends AgentRun.Options {
 const settle = (layer: Options, run: AgentRun.Options) => ({
   program: layer.program,
   teardown: run.teardown ?? layer.teardown,
-  maxLineBytes: run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024,
+  maxLineBytes: Math.min(run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024, lines.longestLine),
   stderrTailBytes: run.stderrTailBytes ?? layer.stderrTailBytes ?? 16 * 1024,
   drainMs: Duration.toMillis(run.drain ?? layer.drain ?? "500 millis"),
   afterResultMs: Duration.toMillis(run.afterResult ?? layer.afterResult ?? "10 seconds")
@@ -51,15 +51,22 @@ const noticeLength = 8192
 // The ids of conversations must be unique among all hosts: the seed of Effect's own Random has 32 bits.
 const makeUuid = Effect.sync(() => globalThis.crypto.randomUUID())
 
+/** What relative paths are relative to. Of a host whose directory was removed, only absolute ones mean anything. */
+const baseOf = (host: ProcessTree.Host): string => host.cwd === "" ? "/" : host.cwd
+
 const planning = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
   request: AgentRequest.AgentRequest,
   host: ProcessTree.Host
 ) {
   const path = yield* Path.Path
+  const { session } = request
+  if (session._tag !== "New" && session.agent !== undefined && session.agent !== driver.name) {
+    return yield* new AgentError.AgentUnsupported({ agent: driver.name, what: `a session of ${session.agent}` })
+  }
   const context: AgentDriver.PlanContext = {
     uuid: yield* makeUuid,
-    cwd: path.resolve(host.cwd, request.cwd ?? "."),
+    cwd: path.resolve(baseOf(host), request.cwd ?? "."),
     platform: host.platform
   }
   return { context, plan: yield* driver.plan(request, context) }
@@ -179,6 +186,12 @@ const spawnFailed = (
   return new AgentError.AgentSpawnError({ agent, program, cwd, reason, detail: cause.message, cause })
 }
 
+/** Waits until the host has looked at its pipes once more. */
+const pipesSeen = Effect.async<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
 /** What the reading of the output has come to. One fiber writes it, so plain variables do. */
 interface Reading<S> {
   state: S
@@ -192,8 +205,12 @@ interface Reading<S> {
   lastAt: number
   /** The reader of the events is being waited for. */
   blocked: boolean
+  rateLimit: AgentOutcome.RateLimit | undefined
   readonly noise: Array<string>
 }
+
+/** A piece of a string that does not keep the whole of it in memory. */
+const copyOf = (piece: string): string => Buffer.from(piece).toString()
 
 /** Reads one line into the state, and adds the events that it makes. */
 const readLine = <S>(
@@ -206,7 +223,7 @@ const readLine = <S>(
   if (parsed._tag === "Blank") return
   if (parsed._tag === "Noise") {
     reading.unparsed++
-    const text = parsed.text.length > noticeLength ? `${parsed.text.slice(0, noticeLength)} …` : parsed.text
+    const text = parsed.text.length > noticeLength ? `${copyOf(parsed.text.slice(0, noticeLength))} …` : parsed.text
     if (reading.noise.length < noiseKept) reading.noise.push(text)
     events.push({ _tag: "Notice", level: parsed.text.startsWith("{") ? "error" : "warning", text })
     return
@@ -216,6 +233,10 @@ const readLine = <S>(
   reading.state = step.state
   for (const event of step.events) {
     if (event._tag === "Started") reading.started = true
+    if (event._tag === "RateLimit") {
+      const { _tag, ...rateLimit } = event
+      reading.rateLimit = rateLimit
+    }
     events.push(event)
   }
 }
@@ -238,12 +259,22 @@ export const start = Effect.fnUntraced(function*<S>(
 
   const { context, plan } = yield* planning(driver, request, host)
   const { cwd } = context
-  yield* checkDirectory(agent, options.program ?? driver.executable.names.join(" or "), cwd)
+  const named = options.program ?? driver.executable.names.join(" or ")
+  if (host.cwd === "" && !path.isAbsolute(request.cwd ?? ".")) {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program: named,
+      cwd: request.cwd ?? ".",
+      reason: "cwd",
+      detail: "the working directory of the host was removed"
+    })
+  }
+  yield* checkDirectory(agent, named, cwd)
   const program = yield* locate({
     agent,
     executable: driver.executable,
     program: options.program,
-    host,
+    host: { ...host, cwd: baseOf(host) },
     searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
     cwd
   })
@@ -306,6 +337,7 @@ export const start = Effect.fnUntraced(function*<S>(
     cut: false,
     lastAt: 0,
     blocked: false,
+    rateLimit: undefined,
     noise: []
   }
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
@@ -373,6 +405,8 @@ export const start = Effect.fnUntraced(function*<S>(
       if (silent >= limitMs || listened >= atMostMs) return
       const pause = Math.max(5, limitMs - silent)
       yield* Effect.sleep(pause)
+      // Where something kept the host busy, the timer comes before what has long been waiting in the pipe.
+      yield* pipesSeen
       if (!reading.blocked) listened += pause
     }
   })
@@ -422,6 +456,7 @@ export const start = Effect.fnUntraced(function*<S>(
       records: reading.records,
       unparsed: reading.unparsed,
       noise: reading.noise,
+      rateLimit: reading.rateLimit,
       cut: reading.cut,
       exit,
       exitedAlone,
