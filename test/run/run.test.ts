@@ -131,7 +131,7 @@ describe("run", () => {
         return process.memoryUsage().heapUsed / 2 ** 20
       })
       const before = yield* heap
-      // 20 lines of 4 MiB; it waits for the end of its input, which is closed when all have been read.
+      // 20 lines of 4 MiB.
       const prompt = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
         + "head -c 4194304 /dev/zero | tr '\\0' x; echo; done; sleep 300"
       const notices = yield* Agent.stream(AgentRequest.make({ prompt })).pipe(

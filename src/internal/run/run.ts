@@ -22,6 +22,7 @@ import type * as AgentRun from "../../AgentRun.js"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Session from "../../Session.js"
 import { monotonicMillis, onNativeTime } from "../nativeClock.js"
+import { pipesSeen } from "../node/eventLoop.js"
 import type { Stopped } from "./conclude.js"
 import { conclude } from "./conclude.js"
 import * as environment from "./environment.js"
@@ -185,12 +186,6 @@ const spawnFailed = (
     : "other"
   return new AgentError.AgentSpawnError({ agent, program, cwd, reason, detail: cause.message, cause })
 }
-
-/** Waits until the host has looked at its pipes once more. */
-const pipesSeen = Effect.async<void>((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
 
 /** What the reading of the output has come to. One fiber writes it, so plain variables do. */
 interface Reading<S> {
@@ -405,7 +400,6 @@ export const start = Effect.fnUntraced(function*<S>(
       if (silent >= limitMs || listened >= atMostMs) return
       const pause = Math.max(5, limitMs - silent)
       yield* Effect.sleep(pause)
-      // Where something kept the host busy, the timer comes before what has long been waiting in the pipe.
       yield* pipesSeen
       if (!reading.blocked) listened += pause
     }
