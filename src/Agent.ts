@@ -17,6 +17,7 @@ import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
+import * as launch from "./internal/run/launch.js"
 import * as internal from "./internal/run/run.js"
 import * as ProcessTree from "./ProcessTree.js"
 
@@ -106,7 +107,7 @@ export const make = <S>(
       name: driver.name,
       start: (request, runOptions) =>
         Effect.provide(internal.start(driver, options ?? {}, request, runOptions ?? {}), services),
-      plan: (request) => Effect.provide(internal.plan(driver, request), services)
+      plan: (request) => Effect.provide(launch.plan(driver, request), services)
     })
   })
 

@@ -1,0 +1,229 @@
+/**
+ * From a request to a running process tree: plan, look for the program, write the files of the run, start.
+ */
+import * as Command from "@effect/platform/Command"
+import type { PlatformError } from "@effect/platform/Error"
+import * as FileSystem from "@effect/platform/FileSystem"
+import * as Path from "@effect/platform/Path"
+import * as Effect from "effect/Effect"
+import type * as AgentDriver from "../../AgentDriver.js"
+import * as AgentError from "../../AgentError.js"
+import type * as AgentRequest from "../../AgentRequest.js"
+import * as ProcessTree from "../../ProcessTree.js"
+import type * as Teardown from "../../Teardown.js"
+import * as environment from "./environment.js"
+import { locate } from "./locate.js"
+
+// The ids of conversations must be unique among all hosts: the seed of Effect's own Random has 32 bits.
+const makeUuid = Effect.sync(() => globalThis.crypto.randomUUID())
+
+/** What relative paths are relative to. Of a host whose directory was removed, only absolute ones mean anything. */
+const baseOf = (host: ProcessTree.Host): string => host.cwd === "" ? "/" : host.cwd
+
+const planning = Effect.fnUntraced(function*<S>(
+  driver: AgentDriver.AgentDriver<S>,
+  request: AgentRequest.AgentRequest,
+  host: ProcessTree.Host
+) {
+  const path = yield* Path.Path
+  const { session } = request
+  if (session._tag !== "New" && session.agent !== undefined && session.agent !== driver.name) {
+    return yield* new AgentError.AgentUnsupported({ agent: driver.name, what: `a session of ${session.agent}` })
+  }
+  const context: AgentDriver.PlanContext = {
+    uuid: yield* makeUuid,
+    cwd: path.resolve(baseOf(host), request.cwd ?? "."),
+    platform: host.platform
+  }
+  return { context, plan: yield* driver.plan(request, context) }
+})
+
+/** What would be started for a request, without starting anything. */
+export const plan = Effect.fnUntraced(function*<S>(
+  driver: AgentDriver.AgentDriver<S>,
+  request: AgentRequest.AgentRequest
+) {
+  const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
+  return (yield* planning(driver, request, host)).plan
+})
+
+/** A directory of the run's own: its files, and the temporary files of all that it starts. */
+const makeDirectory = Effect.fnUntraced(function*(
+  files: AgentDriver.Plan["files"],
+  failed: (cause: PlatformError) => AgentError.AgentError
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  // A short name: agents put their sockets there, and the path of a socket has 108 bytes at most.
+  const directory = yield* Effect.acquireRelease(
+    Effect.mapError(fs.makeTempDirectory({ prefix: "ea-" }), failed),
+    (directory) => Effect.ignoreLogged(fs.remove(directory, { recursive: true, force: true }))
+  )
+  yield* Effect.forEach(
+    files,
+    (file) => fs.writeFileString(path.join(directory, file.name), file.content, { mode: 0o600 }),
+    { discard: true }
+  ).pipe(Effect.mapError(failed))
+  return directory
+})
+
+const argument = (path: Path.Path, directory: string) => (arg: AgentDriver.Arg): string =>
+  typeof arg === "string"
+    ? arg
+    : arg._tag === "Secret"
+    ? arg.value
+    : `${arg.prefix ?? ""}${path.join(directory, arg.name)}`
+
+const checkDirectory = Effect.fnUntraced(function*(agent: string, program: string, cwd: string) {
+  const fs = yield* FileSystem.FileSystem
+  const info = yield* fs.stat(cwd).pipe(
+    Effect.mapError((cause) =>
+      new AgentError.AgentSpawnError({
+        agent,
+        program,
+        cwd,
+        reason: "cwd",
+        detail: `the working directory "${cwd}" cannot be used (${
+          cause._tag === "SystemError" ? cause.reason : cause._tag
+        })`,
+        cause
+      })
+    )
+  )
+  if (info.type !== "Directory") {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "cwd",
+      detail: `the working directory "${cwd}" is not a directory`
+    })
+  }
+})
+
+/** The kernel's limits: one string of the command line or of the environment, and all of them together. */
+const stringLimit = 131072
+const totalLimit = 2 * 1024 * 1024
+
+/** What goes to the kernel, each string with the words for it: the strings themselves may be secret. */
+const stringsOf = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => [
+  ...args.map((text, index) => ({ what: `argument ${index + 1} of the command line`, text })),
+  ...Object.entries(variables).map(([name, value]) => ({
+    what: `the variable ${name} of the environment`,
+    text: `${name}=${value}`
+  }))
+]
+
+const tooLarge = (
+  agent: string,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>
+): AgentError.AgentInputTooLarge => {
+  const strings = stringsOf(args, variables).map(({ text, what }) => ({ what, size: Buffer.byteLength(text) + 1 }))
+  const largest = strings.reduce((a, b) => b.size > a.size ? b : a, { what: "the command line", size: 0 })
+  return largest.size > stringLimit
+    ? new AgentError.AgentInputTooLarge({ agent, ...largest, limit: stringLimit })
+    : new AgentError.AgentInputTooLarge({
+      agent,
+      what: "the command line and the environment together",
+      size: strings.reduce((total, { size }) => total + size, 0),
+      limit: totalLimit
+    })
+}
+
+const spawnFailed = (
+  agent: string,
+  program: string,
+  cwd: string,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>
+) =>
+(cause: PlatformError): AgentError.AgentError => {
+  if (cause.description?.includes("E2BIG") === true) return tooLarge(agent, args, variables)
+  const reason = cause._tag !== "SystemError"
+    ? "other"
+    : cause.method === "cwd"
+    ? "cwd"
+    : cause.reason === "PermissionDenied"
+    ? "not-executable"
+    : cause.reason === "Busy"
+    ? "resources"
+    : "other"
+  return new AgentError.AgentSpawnError({ agent, program, cwd, reason, detail: cause.message, cause })
+}
+/** Starts what the driver plans for a request. */
+export const launch = Effect.fnUntraced(function*<S>(
+  driver: AgentDriver.AgentDriver<S>,
+  options: { readonly program: string | undefined; readonly teardown: Teardown.Teardown | undefined },
+  request: AgentRequest.AgentRequest
+) {
+  const agent = driver.name
+  const spawner = yield* ProcessTree.Spawner
+  const path = yield* Path.Path
+  const host = yield* spawner.host
+
+  const variable = (variables: Readonly<Record<string, string>>, name: string) =>
+    environment.lookup(variables, name, host.platform)
+
+  const { context, plan } = yield* planning(driver, request, host)
+  const { cwd } = context
+  const named = options.program ?? driver.executable.names.join(" or ")
+  if (host.cwd === "" && !path.isAbsolute(request.cwd ?? ".")) {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program: named,
+      cwd: request.cwd ?? ".",
+      reason: "cwd",
+      detail: "the working directory of the host was removed"
+    })
+  }
+  yield* checkDirectory(agent, named, cwd)
+  const program = yield* locate({
+    agent,
+    executable: driver.executable,
+    program: options.program,
+    host: { ...host, cwd: baseOf(host) },
+    searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
+    cwd
+  })
+  const directory = yield* makeDirectory(plan.files, (cause) =>
+    new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "files",
+      detail: "the files of the run could not be written",
+      cause
+    }))
+  const args = plan.args.map(argument(path, directory))
+  const inherited = environment.select({
+    policy: request.envPolicy,
+    host: host.environment,
+    platform: host.platform,
+    needed: driver.environment,
+    nesting: driver.nesting
+  })
+  const temporary = host.platform === "win32" ? { TEMP: directory, TMP: directory } : { TMPDIR: directory }
+  const variables = { ...inherited, ...temporary, ...plan.env, ...request.env }
+  // Node would refuse it too, with a message that holds the whole string.
+  const unfit = stringsOf(args, variables).find(({ text }) => text.includes("\0"))
+  if (unfit !== undefined) {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "other",
+      detail: `${unfit.what} holds a NUL character`
+    })
+  }
+  const command = Command.make(program, ...args).pipe(
+    Command.workingDirectory(cwd),
+    Command.env(variables, { extendEnv: false }),
+    plan.stdin === undefined ? (self) => self : Command.feed(plan.stdin)
+  )
+  const tree = yield* spawner.start(command, {
+    teardown: options.teardown ?? driver.teardown,
+    stdin: plan.stdin === undefined ? "ignore" : undefined
+  }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
+  return { context, tree }
+})
