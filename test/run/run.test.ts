@@ -105,13 +105,13 @@ describe("run", () => {
 
   it.live("a host that was busy when the agent ended reads what waits in the pipe", () =>
     Effect.gen(function*() {
-      // The output comes with the look at the pipes that follows on a time in which no timer could run.
+      // Busy until after the silence is due; timers come next, and only then a look at what has arrived.
       const busy = Effect.async<void>((resume) => {
-        setTimeout(() => {
+        setImmediate(() => {
           const end = performance.now() + 300
           while (performance.now() < end);
           setImmediate(() => resume(Effect.void))
-        }, 20)
+        })
       })
       const layer = spawning((tree) => ({
         ...tree,
