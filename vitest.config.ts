@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -13,7 +14,8 @@ export const alias = [
 ]
 
 /** A state directory for all tests of this run, which are hosts of their own. */
-const state = join(tmpdir(), "effect-agents-test-state")
+export const state = mkdtempSync(join(tmpdir(), "effect-agents-test-state-"))
+process.on("exit", () => rmSync(state, { recursive: true, force: true }))
 
 export default defineConfig({
   resolve: { alias },

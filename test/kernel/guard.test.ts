@@ -210,6 +210,28 @@ describe("what hosts leave behind that were killed with their guard", () => {
       yield* waitForSleepers(mark, kinds)
     }))
 
+  it.scopedLive("is never what another host has started since, whose thread has the same id", () =>
+    Effect.gen(function*() {
+      const mark = yield* makeMark
+      const started = yield* host(mark)
+      yield* started.says("ready")
+      const file = yield* ledgerOf(started.pid)
+      const own = Ledger.parse(readFileSync(file, "utf8"))
+      assert.isDefined(own?.rlimit)
+      if (own === undefined) return
+      // A host of before, with the same thread id and so with the same limits, left word and nobody.
+      const dead = {
+        ...own,
+        id: "cd".repeat(12),
+        host: { ...own.host, startTime: own.host.startTime - 1 },
+        guard: undefined
+      }
+      Ledger.write(Ledger.fileOf(Ledger.directory(process.env) ?? "", dead.id), dead)
+      const reports = (yield* stale).filter(({ pid }) => pid === dead.host.pid)
+      assert.deepStrictEqual(reports.map(({ killed, verified }) => [killed.length, verified]), [[0, "empty"]])
+      yield* waitForSleepers(mark, kinds)
+    }))
+
   it.scopedLive("a word that nobody can read is set aside, never acted on", () =>
     Effect.gen(function*() {
       const directory = Ledger.directory(process.env) ?? ""
@@ -230,7 +252,7 @@ describe("a ledger", () => {
     host: { pid: 4_000_000, startTime: 1 },
     guard: undefined,
     id: "ab".repeat(12),
-    rlimit: { from: "1", to: "2" }
+    rlimit: { from: "1", to: "2", thread: 3 }
   }
   const by = { pid: 5, startTime: 6 }
   const nobody = () => false

@@ -20,7 +20,14 @@ export interface Ledger {
   readonly host: Identity
   readonly guard: Identity | undefined
   readonly id: string
-  readonly rlimit: { readonly from: string; readonly to: string } | undefined
+  readonly rlimit: Range | undefined
+}
+
+/** The values of the hard limit that the trees of a host have, and the thread whose id they are made of. */
+export interface Range {
+  readonly from: string
+  readonly to: string
+  readonly thread: number
 }
 
 const read = (file: string): string => {
@@ -39,10 +46,16 @@ const link = (file: string): string => {
   }
 }
 
+/** Since when the first process of this pid namespace lives: numbers of namespaces are used again. */
+const beginning = (): string => {
+  const stat = read("/proc/1/stat")
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
+}
+
 /** Where and since when pids are counted here. */
 export const place = (): Pick<Ledger, "boot" | "namespace"> => ({
   boot: read("/proc/sys/kernel/random/boot_id"),
-  namespace: link("/proc/self/ns/pid")
+  namespace: `${link("/proc/self/ns/pid")} since ${beginning()}`
 })
 
 /** The directory of the ledgers, or nothing for a user without a home. */
@@ -86,10 +99,11 @@ const isIdentity = (value: unknown): value is Identity =>
   typeof value === "object" && value !== null && "pid" in value && "startTime" in value
   && Number.isInteger(value.pid) && Number.isFinite(value.startTime)
 
-const isRange = (value: unknown): value is { readonly from: string; readonly to: string } =>
+const isRange = (value: unknown): value is Range =>
   typeof value === "object" && value !== null && "from" in value && "to" in value
   && typeof value.from === "string" && /^\d{1,20}$/.test(value.from)
   && typeof value.to === "string" && /^\d{1,20}$/.test(value.to)
+  && "thread" in value && Number.isInteger(value.thread)
 
 export const parse = (text: string): Ledger | undefined => {
   let value: unknown

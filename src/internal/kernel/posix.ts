@@ -108,7 +108,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     const range = hostLimit === undefined ? undefined : mark.rangeFor(hostLimit, thread)
     return guards.get({
       id: identity.host,
-      rlimit: range === undefined ? undefined : { from: String(range.from), to: String(range.to) },
+      rlimit: range === undefined ? undefined : { from: String(range.from), to: String(range.to), thread },
       host,
       table: processes,
       directory: ledger.directory(process.env)

@@ -1,20 +1,56 @@
 /** All that a host which is dead left behind: whatever carries the part of its marks that its trees have in common. */
-import type { Ledger } from "./ledger.js"
+import * as fs from "node:fs"
+import type { Range } from "./ledger.js"
+import type { Mark } from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
 import * as tracker from "./tracker.js"
 
-export const track = (options: {
+interface Options {
   readonly table: ProcessTable
   /** Who looks: never a part of what is looked for. */
   readonly self: Row
   readonly now: () => number
   readonly id: string
-  readonly rlimit: Ledger["rlimit"]
+  readonly rlimit: Range | undefined
+  /** When the dead host was started. */
   readonly since: number
-}): tracker.Tracker => {
+}
+
+const namespaceOf = (pid: number | "self"): string | undefined => {
+  try {
+    return fs.readlinkSync(`/proc/${pid}/ns/pid`)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The id of a thread is used again, and with it the values that its trees have: what was started since another thread
+ * has it may be that one's. So may be what lives in another pid namespace, which counts its threads for itself.
+ */
+const isOurs = ({ since, table }: Options, thread: number) => {
+  const here = namespaceOf("self")
+  return (row: Row): boolean => {
+    const owner = table.row(thread)
+    if (owner !== undefined && !owner.dead && owner.startTime > since && row.startTime >= owner.startTime) return false
+    const there = namespaceOf(row.pid)
+    return there === undefined || there === here
+  }
+}
+
+/** The marks by the id alone, where the limit does not tell whose it is. */
+const certain = (options: Options, range: Range): ProcessTable["markOf"] => {
+  const ours = isOurs(options, range.thread)
+  return (row: Row, mark: Mark) => {
+    const found = options.table.markOf(row, mark)
+    return found.by !== "rlimit" || ours(row) ? found : options.table.markOf(row, { ...mark, rlimit: undefined })
+  }
+}
+
+export const track = (options: Options): tracker.Tracker => {
   const { id, now, rlimit, self, since, table } = options
   return tracker.make({
-    table,
+    table: rlimit === undefined ? table : { ...table, markOf: certain(options, rlimit) },
     // No single leader, and no group to trust: marks alone, and who is tied to those that carry them.
     leader: { ...self, pid: 0, parent: 0, group: 0, session: 0, startTime: since },
     mark: {
