@@ -152,13 +152,14 @@ const expectEnd = ({ cli, place, release, route }: Running, { since, tree, what,
   })
 
 /** A host in a process of its own, with its guard, in the midst of the run. */
-const hosted = (running: Running) =>
+const hosted = (running: Running, state: string) =>
   Effect.gen(function*() {
     const { cli, place, request } = running
     const { installed } = yield* Rig.Rig
     const input: Input = {
       agent: cli.name,
       program: installed[cli.name].native,
+      temporary: state,
       request: yield* Effect.orDie(Schema.encode(AgentRequest.AgentRequest)(request))
     }
     const host = yield* Host.start(new URL("./hostProgram.ts", import.meta.url), input)
@@ -240,7 +241,7 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
       Effect.gen(function*() {
         const state = yield* ownState
         const running = yield* hanging(cli)
-        const { guard, host, tree } = yield* hosted(running)
+        const { guard, host, tree } = yield* hosted(running, state)
         assert.strictEqual(ledgers(state).length, 1)
         const since = yield* Clock.currentTimeMillis
         yield* kill(host.pid)
@@ -254,7 +255,7 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
       Effect.gen(function*() {
         const state = yield* ownState
         const running = yield* hanging(cli)
-        const { guard, host, tree } = yield* hosted(running)
+        const { guard, host, tree } = yield* hosted(running, state)
         // Stopped first, so that it does not see the host's end.
         process.kill(guard.pid, "SIGSTOP")
         yield* kill(host.pid, guard.pid)

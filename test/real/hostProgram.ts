@@ -17,10 +17,13 @@ const agents = { claude: Claude.layer, codex: Codex.layer, copilot: Copilot.laye
 export interface Input {
   readonly agent: keyof typeof agents
   readonly program: string
+  /** For its temporary files, which a host that is killed cannot remove. */
+  readonly temporary: string
   readonly request: typeof AgentRequest.AgentRequest.Encoded
 }
 
 const input: Input = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"))
+process.env.TMPDIR = input.temporary
 
 Schema.decode(AgentRequest.AgentRequest)(input.request).pipe(
   Effect.flatMap((request) => Agent.run(request)),
