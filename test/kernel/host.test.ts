@@ -103,10 +103,12 @@ describe("a host", () => {
       yield* child.says("ready")
       yield* child.signal("SIGINT")
       yield* Effect.sleep("200 millis")
-      assert.isAbove((yield* aliveWith(mark)).length, 0, "the grace is running")
+      const first = yield* aliveWith(mark)
+      assert.isAbove(first.length, 0, "the grace is running")
       yield* child.signal("SIGINT")
       yield* child.says("still here after 2")
-      yield* expectGone(mark)
+      // The second tree, with the same mark, may be there already.
+      assert.deepStrictEqual(yield* Effect.forEach(first, isAlive), first.map(() => false))
       yield* child.says("second tree")
       // One more ends the second tree, and another its grace: the host is still there after seven.
       for (let count = 3; count <= 7; count++) {

@@ -5,6 +5,7 @@ import * as Command from "@effect/platform/Command"
 import { assert, describe, it } from "@effect/vitest"
 import * as Teardown from "effect-agents/Teardown"
 import * as Effect from "effect/Effect"
+import { kill, makeAccount } from "../../src/internal/kernel/kill.js"
 import { linux, parsePs, parseStat, posix } from "../../src/internal/kernel/processTable.js"
 import type { ProcessTable, Row } from "../../src/internal/kernel/processTable.js"
 import * as posixPlatform from "../../src/internal/kernel/posix.js"
@@ -151,6 +152,7 @@ describe("a tracker", () => {
     let at = 1000
     const table: ProcessTable = {
       rows: (skip) => rows?.filter(({ pid }) => !skip(pid)).sort((a, b) => b.pid - a.pid),
+      settled: () => true,
       complete: () => complete,
       row: (pid) => rows?.find((each) => each.pid === pid),
       lives: (each) => rows?.some((other) => other.pid === each.pid && other.startTime === each.startTime) === true,
@@ -337,4 +339,37 @@ describe("Windows", () => {
       "\"echo \"a b\"\""
     ])
   })
+})
+
+describe("the end of a sweep", () => {
+  /** How many looks it takes at a table where nobody is found, and which of them count. */
+  const looks = (settled: (look: number) => boolean, deadline = Number.POSITIVE_INFINITY): number => {
+    let count = 0
+    const tracked: tracker.Tracker = {
+      leader: row(2),
+      look: () => {
+        count++
+        return []
+      },
+      anyKnownAlive: () => false,
+      leaderAlive: () => false,
+      leaderEnded: () => {},
+      signal: () => "gone",
+      signalGroup: () => false,
+      looks: () => count,
+      blind: () => false,
+      settled: () => settled(count)
+    }
+    const killing = kill(makeAccount(), tracked, tracked.look(), () => count >= deadline)
+    while (killing.next().done !== true);
+    return count
+  }
+
+  it("is six looks at a table that stood still", () => {
+    assert.strictEqual(looks(() => true), 6)
+    assert.strictEqual(looks((look) => look > 10), 16)
+    assert.strictEqual(looks((look) => look % 2 === 0), 12)
+  })
+
+  it("comes at the deadline, whatever moves", () => assert.strictEqual(looks(() => false, 40), 40))
 })

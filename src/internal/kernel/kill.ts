@@ -68,7 +68,7 @@ export function* kill(
 ): Generator<number, ReadonlyArray<Found>> {
   const { denied, seen } = account
   let left = members.length > 0 ? freeze(account, tracker, pastDeadline) : members
-  let clean = left.length === 0 ? 1 : 0
+  let clean = left.length === 0 && tracker.settled() ? 1 : 0
   for (;;) {
     const before = seen.size
     const killed = new Set<number>()
@@ -80,8 +80,9 @@ export function* kill(
     // Whoever dies with its group before the look comes to it is not found any more.
     for (const found of [...known, ...left]) if (killed.has(found.row.group)) note(account, found).signal = "SIGKILL"
     const killable = left.some((found) => !denied.has(keyOf(found)))
-    clean = killable ? 0 : tracker.blind() ? clean : clean + 1
-    if (clean >= cleanLooks || (pastDeadline() && (clean === 0 || tracker.blind()))) return left
+    const sure = !tracker.blind() && tracker.settled()
+    clean = killable ? 0 : sure ? clean + 1 : clean
+    if (clean >= cleanLooks || (pastDeadline() && (clean === 0 || !sure))) return left
     // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
     yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
   }

@@ -27,6 +27,8 @@ export interface ProcessTable {
   readonly rows: (skip: (pid: number) => boolean) => Iterable<Row> | undefined
   /** Whether everything that was asked for since `rows` could be read, or had ended. */
   readonly complete: () => boolean
+  /** Whether nobody ended while the last rows were read, so that none can have been missed who came after. */
+  readonly settled: () => boolean
   readonly row: (pid: number) => Row | undefined
   /** Whether the process of this row still lives. */
   readonly lives: (row: Row) => boolean
@@ -109,16 +111,52 @@ const rowOf = (pid: number): Row | undefined => {
   return stat === undefined ? undefined : parseStat(pid, stat.toString("utf8"))
 }
 
-function* procRows(names: ReadonlyArray<string>, skip: (pid: number) => boolean): Generator<Row> {
+/** The dead that were seen already, by pid and start time. */
+const buried = new Map<number, number>()
+const buriedAtMost = 4096
+
+/** Whether this one has died since it was last looked at, so that a child of it may have come after the list. */
+const justDied = (row: Row): boolean => {
+  if (!row.dead || buried.get(row.pid) === row.startTime) return false
+  if (buried.size >= buriedAtMost) buried.clear()
+  buried.set(row.pid, row.startTime)
+  return true
+}
+
+const listProc = (): ReadonlyArray<number> => {
   const pids: Array<number> = []
-  for (const name of names) {
+  for (const name of fs.readdirSync("/proc")) {
     const first = name.charCodeAt(0)
     if (first > 47 && first < 58) pids.push(Number(name))
   }
-  pids.sort((a, b) => b - a)
-  for (const pid of pids) {
-    const row = skip(pid) ? undefined : rowOf(pid)
-    if (row !== undefined) yield row
+  return pids.sort((a, b) => b - a)
+}
+
+const listsAtMost = 8
+let settled = true
+
+/**
+ * A list of pids shows somebody of every chain of processes that go on forking, but whoever ends before its turn may have
+ * a child that the list does not show. So the newcomers are listed again until nobody ends in between.
+ */
+function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean): Generator<Row> {
+  const seen = new Set<number>()
+  let pids = first
+  for (let lists = 1;; lists++) {
+    settled = true
+    for (const pid of pids) {
+      seen.add(pid)
+      if (skip(pid)) continue
+      const row = rowOf(pid)
+      if (row === undefined || justDied(row)) settled = false
+      if (row !== undefined) yield row
+    }
+    if (settled || lists >= listsAtMost) return
+    try {
+      pids = listProc().filter((pid) => !seen.has(pid))
+    } catch {
+      return
+    }
   }
 }
 
@@ -126,12 +164,13 @@ export const linux = (): ProcessTable => ({
   rows: (skip) => {
     refused = false
     try {
-      return procRows(fs.readdirSync("/proc"), skip)
+      return procRows(listProc(), skip)
     } catch {
       return undefined
     }
   },
   complete: () => !refused,
+  settled: () => settled,
   row: rowOf,
   lives: (row) => {
     const current = rowOf(row.pid)
@@ -189,6 +228,7 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
       return parsePs(text).filter((row) => !skip(row.pid)).sort((a, b) => b.pid - a.pid)
     },
     complete: () => true,
+    settled: () => true,
     row: (pid) => parsePs(ps(["-p", String(pid), ...psArguments.slice(1)]) ?? "")[0],
     // Asked within milliseconds of the look that made the row: no pid comes round that fast, and a `ps` would not be.
     lives: (row) => {

@@ -94,7 +94,11 @@ export function* sweep(options: Options): Sweep {
       new Teardown.KilledProcess({ ...named(found), ...(signal === undefined ? {} : { signal }) })
     ),
     survivors,
-    verified: survivors.length > 0 ? "survivors" : options.seesAll && !tracker.blind() ? "empty" : "not-visible",
+    verified: survivors.length > 0
+      ? "survivors"
+      : options.seesAll && !tracker.blind() && tracker.settled()
+      ? "empty"
+      : "not-visible",
     layers: options.layers(),
     notes: options.notes(),
     looks: tracker.looks(),

@@ -32,6 +32,8 @@ export interface Tracker {
   readonly looks: () => number
   /** Whether the last look could not read all that it asked for, so that what it did not find may yet be there. */
   readonly blind: () => boolean
+  /** Whether the last look saw the table stand still: only then does it say that nobody is there. */
+  readonly settled: () => boolean
 }
 
 export interface Options {
@@ -62,6 +64,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
   let lastLook = 0
   let looks = 0
   let blind = false
+  let settled = true
 
   const own = (id: number): boolean => id > 1 && id !== host.group && id !== host.session
 
@@ -110,6 +113,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     })
     blind = rows === undefined
     if (rows === undefined) return alive
+    let moved = false
     const found: Array<Found> = []
     const untied: Array<Row> = []
     const living = new Map<number, string>()
@@ -124,6 +128,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
       if (by === undefined && stranger?.startTime !== row.startTime) {
         const marked = table.markOf(row, mark)
         by = marked.by
+        if (by === undefined && !marked.certain && !table.lives(row)) moved = true
         // Marks come by fork alone: who has none now and hides nothing never gets one.
         if (by === undefined && marked.certain) {
           strangers.set(row.pid, { startTime: row.startTime, at: Number.NEGATIVE_INFINITY })
@@ -152,6 +157,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     }
     if (present !== undefined) { for (const pid of strangers.keys()) if (!present.has(pid)) strangers.delete(pid) }
     blind = !table.complete()
+    settled = table.settled() && !moved
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     alive = found
     return found
@@ -162,6 +168,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     look,
     looks: () => looks,
     blind: () => blind,
+    settled: () => settled,
     anyKnownAlive: () => alive.some(({ row }) => table.lives(row)),
     leaderAlive: () => !leaderGone && table.lives(leader),
     leaderEnded: () => {
