@@ -123,9 +123,15 @@ const justDied = (row: Row): boolean => {
   return true
 }
 
-const listProc = (): ReadonlyArray<number> => {
+const listProc = (): ReadonlyArray<number> | undefined => {
+  let names: ReadonlyArray<string>
+  try {
+    names = fs.readdirSync("/proc")
+  } catch {
+    return undefined
+  }
   const pids: Array<number> = []
-  for (const name of fs.readdirSync("/proc")) {
+  for (const name of names) {
     const first = name.charCodeAt(0)
     if (first > 47 && first < 58) pids.push(Number(name))
   }
@@ -152,22 +158,17 @@ function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean)
       if (row !== undefined) yield row
     }
     if (settled || lists >= listsAtMost) return
-    try {
-      pids = listProc().filter((pid) => !seen.has(pid))
-    } catch {
-      return
-    }
+    const again = listProc()
+    if (again === undefined) return
+    pids = again.filter((pid) => !seen.has(pid))
   }
 }
 
 export const linux = (): ProcessTable => ({
   rows: (skip) => {
     refused = false
-    try {
-      return procRows(listProc(), skip)
-    } catch {
-      return undefined
-    }
+    const pids = listProc()
+    return pids === undefined ? undefined : procRows(pids, skip)
   },
   complete: () => !refused,
   settled: () => settled,
