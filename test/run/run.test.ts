@@ -9,6 +9,7 @@ import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -195,4 +196,20 @@ describe("run", () => {
         "/opt/no-such-place"
       ])
     }))
+
+  it.live("what a killed leader leaves at work is not listened to for long, however much it says", () =>
+    Effect.gen(function*() {
+      // The loop is a child that goes on talking when the leader is killed; each word comes long before the drain is over.
+      const prompt = "(while :; do echo '{\"type\":\"x\"}'; sleep 0.05; done) & wait"
+      const error = yield* Effect.scoped(Effect.gen(function*() {
+        const run = yield* Agent.start(AgentRequest.make({ prompt }), { drain: "400 millis" })
+        yield* Stream.runHead(run.events)
+        yield* run.tree.signal("SIGKILL", "leader")
+        return yield* Effect.timed(Effect.flip(run.outcome))
+      }))
+      const [took, failure] = error
+      assert.strictEqual(failure._tag, "AgentFailed")
+      // Ten drains are four seconds.
+      assert.isBelow(Duration.toMillis(took), 2500)
+    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
 })

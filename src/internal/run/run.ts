@@ -204,9 +204,11 @@ export const start = Effect.fnUntraced(function*<S>(
     Effect.repeat({ until: (over) => over })
   )
 
-  const silentAfterExit = tree.exit.pipe(
-    Effect.zipRight(heard),
-    Effect.zipRight(silence(options.drainMs, options.drainMs * drainsAtMost))
+  const silentAfterExit = Effect.zipLeft(tree.exit, heard).pipe(
+    // A leader that was killed has left others at work that should have gone with it: they are not listened to for long.
+    Effect.flatMap(({ signal }) =>
+      silence(options.drainMs, signal === null ? options.drainMs * drainsAtMost : options.drainMs)
+    )
   )
 
   /** Reads until there is nothing more to come, by the first of the signs that there is not. */
