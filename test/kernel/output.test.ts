@@ -77,6 +77,6 @@ describe("an output", () => {
       const reader = yield* Effect.fork(Effect.flip(text(output.stream)))
       yield* Effect.sleep("10 millis")
       pipe.destroy(Object.assign(new Error("read EIO"), { code: "EIO" }))
-      assert.include((yield* Fiber.join(reader)).message, "read EIO")
+      assert.include((yield* Fiber.join(reader)).message, "EIO")
     }))
 })

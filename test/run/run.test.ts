@@ -49,6 +49,8 @@ const driver: AgentDriver.AgentDriver<AgentDriver.Progress> = {
   }
 }
 
+const shell = Layer.provideMerge(Agent.layer(driver), NodeProcessTree.layer)
+
 const answer = AgentRequest.make({ prompt: "echo '{\"type\":\"answer\",\"text\":\"done\"}'" })
 
 describe("run", () => {
@@ -57,7 +59,7 @@ describe("run", () => {
       const prompt = "echo '{\"type\":\"throw\"}'"
       const exit = yield* Effect.exit(Stream.runDrain(Agent.stream(AgentRequest.make({ prompt }))))
       assert.isTrue(exit._tag === "Failure" && Cause.isDie(exit.cause))
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 
   it.live("what cannot be handed over is refused without being shown", () =>
     Effect.gen(function*() {
@@ -69,7 +71,7 @@ describe("run", () => {
         assert.include(error.message, "holds a NUL character")
         assert.notInclude(Cause.pretty(Cause.fail(error)), "hunter2")
       }
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 
   it.live("an agent starts its runs with the Spawner that it was given, whatever the caller has", () =>
     Effect.gen(function*() {
@@ -84,8 +86,7 @@ describe("run", () => {
       const layer = (name: string) =>
         Layer.provideMerge(Layer.effect(ProcessTree.Spawner, spawner(name)), NodeProcessTree.layer)
       const outcome = yield* Agent.run(answer).pipe(
-        Effect.provide(Layer.provide(Agent.layer(driver), layer("the agent's"))),
-        Effect.provide(layer("the caller's"))
+        Effect.provide(Layer.merge(Layer.provide(Agent.layer(driver), layer("the agent's")), layer("the caller's")))
       )
       assert.strictEqual(outcome.text, "done")
       assert.deepStrictEqual(yield* Ref.get(started), ["the agent's"])
@@ -142,7 +143,7 @@ describe("run", () => {
       )
       assert.strictEqual(notices[0].length, 20)
       assert.isBelow(notices[1] - before, 40)
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 
   it.live("a line that no string can hold is refused, whatever the limit", () =>
     Effect.gen(function*() {
@@ -151,7 +152,7 @@ describe("run", () => {
         Agent.run(AgentRequest.make({ prompt }), { maxLineBytes: Number.POSITIVE_INFINITY })
       )
       assert.strictEqual(error._tag, "AgentLineTooLong")
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 
   it.scopedLive("the working directory of the host was removed", () =>
     Effect.gen(function*() {
@@ -172,7 +173,7 @@ describe("run", () => {
         const error = yield* Effect.flip(Agent.run(AgentRequest.make({ prompt: answer.prompt, ...cwd })))
         assert.isTrue(error._tag === "AgentSpawnError" && error.reason === "cwd", String(error))
       }
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 
   it.live("without a home, nothing is looked for in the places of a home", () =>
     Effect.gen(function*() {
@@ -211,5 +212,5 @@ describe("run", () => {
       assert.strictEqual(failure._tag, "AgentFailed")
       // Ten drains are four seconds.
       assert.isBelow(Duration.toMillis(took), 2500)
-    }).pipe(Effect.provide(Agent.layer(driver)), Effect.provide(NodeProcessTree.layer)))
+    }).pipe(Effect.provide(shell)))
 })

@@ -4,6 +4,7 @@
  */
 import type { PlatformError, SystemErrorReason } from "@effect/platform/Error"
 import { SystemError } from "@effect/platform/Error"
+import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -31,12 +32,11 @@ const reasons: { readonly [code: string]: SystemErrorReason } = {
 }
 
 /** What an error of Node says of itself that is no input of ours. */
-class SystemCause extends Error {
-  override readonly name = "SystemCause"
-  constructor(readonly code: string, readonly syscall: string | undefined, message: string) {
-    super(message)
-  }
-}
+class SystemCause extends Data.TaggedError("effect-agents/internal/kernel/resolve/SystemCause")<{
+  readonly code: string
+  readonly syscall: string | undefined
+  readonly message: string
+}> {}
 
 /**
  * An error of Node as a `PlatformError` of the module `Command`. Node hangs the whole command line on its errors, and
@@ -51,7 +51,13 @@ export const fromErrno = (method: string, program: string) => (error: unknown): 
     : error instanceof Error && code !== "UNKNOWN"
     ? `${code}${syscall === undefined ? "" : `, ${syscall}`}`
     : "an error without a code"
-  return failure(reasons[code] ?? "Unknown", method, program, description, new SystemCause(code, syscall, description))
+  return failure(
+    reasons[code] ?? "Unknown",
+    method,
+    program,
+    description,
+    new SystemCause({ code, syscall, message: description })
+  )
 }
 
 /** The working directory of the host, which may have been removed. */
