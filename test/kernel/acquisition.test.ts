@@ -36,7 +36,8 @@ describe("a start", () => {
             return yield* Effect.never
           }))
           const fiber = yield* Effect.fork(run)
-          yield* moment
+          // Every fourth before its first step: on a quiet machine the others have all started by then.
+          if (time % 4 !== 0) yield* moment
           yield* Fiber.interrupt(fiber)
           if (time % 20 === 0) yield* expectGone(mark)
         }
