@@ -32,11 +32,10 @@ export interface Reach {
  * **Example**
  *
  * ```ts
+ * import { Effect } from "effect"
  * import { Containment } from "effect-agents"
  *
- * for (const { layer, promise } of Containment.layers) {
- *   console.log(layer, promise)
- * }
+ * const promises = Effect.forEach(Containment.layers, ({ layer, promise }) => Effect.log(layer, promise))
  * ```
  *
  * @since 0.1.0

@@ -3,10 +3,10 @@
  * wait, so that finalizers, the pass at the host's exit and the guard drive the same one. Imports nothing of Effect: the
  * guard must stay small.
  */
-import type { Row } from "./processTable.js"
 import type { Found, Tracker } from "./tracker.js"
+import { key } from "./tracker.js"
 
-/** A re-spawner slips between two looks now and then; between six it was never seen to. */
+/** How many looks in a row must find nobody. Only those count that saw the table stand still: see `Tracker.settled`. */
 const cleanLooks = 6
 const betweenLooks = 2
 
@@ -23,12 +23,12 @@ export interface Account {
 
 export const makeAccount = (): Account => ({ seen: new Map(), denied: new Set() })
 
-export const keyOf = ({ row }: { readonly row: Row }): string => `${row.pid}:${row.startTime}`
+export const keyOf = ({ row }: Found): string => key(row)
 
 export const note = ({ seen }: Account, found: Found): Ended => {
-  const key = keyOf(found)
-  const entry = seen.get(key) ?? { found, signal: undefined }
-  seen.set(key, entry)
+  const id = keyOf(found)
+  const entry = seen.get(id) ?? { found, signal: undefined }
+  seen.set(id, entry)
   return entry
 }
 
@@ -46,13 +46,13 @@ const freeze = (account: Account, tracker: Tracker, pastDeadline: () => boolean)
   for (let pass = 0; pass < 20 && !pastDeadline(); pass++) {
     let fresh = 0
     members = tracker.look((found) => {
-      const key = keyOf(found)
+      const id = keyOf(found)
       note(account, found)
-      if (frozen.has(key)) return
-      frozen.add(key)
+      if (frozen.has(id)) return
+      frozen.add(id)
       fresh++
       tracker.signalGroup(found, "SIGSTOP")
-      if (tracker.signal(found, "SIGSTOP") === "not-permitted") account.denied.add(key)
+      if (tracker.signal(found, "SIGSTOP") === "not-permitted") account.denied.add(id)
     })
     if (fresh === 0) break
   }

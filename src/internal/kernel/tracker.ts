@@ -50,7 +50,8 @@ const numbersHoldMs = 250
 
 const rememberedAtMost = 8192
 
-const key = (row: Row): string => `${row.pid}:${row.startTime}`
+/** Who a process is, for good. */
+export const key = (row: Row): string => `${row.pid}:${row.startTime}`
 
 export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
   const members = new Map<string, Evidence>([[key(leader), "leader"]])
