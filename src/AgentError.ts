@@ -536,6 +536,41 @@ export class AgentLineTooLong extends Schema.TaggedError<AgentLineTooLong>("effe
 }
 
 /**
+ * The processes of the run went beyond one of its limits, and were killed before the answer was complete.
+ *
+ * `limit`, `allowed`, `measured` and `biggest` as in `Teardown.Exceeded`. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const tests = Agent.run(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" }), {
+ *   limits: { processes: 200, memoryBytes: 4 * 2 ** 30 }
+ * }).pipe(
+ *   Effect.tapErrorTag("AgentLimitExceeded", ({ biggest, limit }) => Effect.logError(limit, { biggest }))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentLimitExceeded
+  extends Schema.TaggedError<AgentLimitExceeded>("effect-agents/AgentError/AgentLimitExceeded")("AgentLimitExceeded", {
+    ...after,
+    ...Teardown.Exceeded.fields
+  })
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: ${this.detail}`
+  }
+}
+
+/**
  * Everything that a run may fail with: the union of the classes above, as a schema that encodes them to JSON.
  *
  * **Example**
@@ -566,7 +601,8 @@ export const AgentError = Schema.Union(
   AgentSessionNotFound,
   AgentIncomplete,
   AgentFailed,
-  AgentLineTooLong
+  AgentLineTooLong,
+  AgentLimitExceeded
 )
 
 /**

@@ -58,6 +58,15 @@ export interface AgentRun {
 }
 
 /**
+ * What a run may use: its processes, all together. A run that goes beyond fails with `AgentLimitExceeded`, unless its
+ * answer was complete by then.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Limits extends ProcessTree.Limits {}
+
+/**
  * Options of one run, or of all runs of an agent.
  *
  * - `teardown`: how the processes are ended; by default the steps that fit the agent's CLI.
@@ -68,6 +77,8 @@ export interface AgentRun {
  *   it is read no further; ten times as long if it is never silent. Default 500 milliseconds.
  * - `afterResult`: once the agent has said that its turn is over, how long it may be silent before it is ended. Default
  *   10 seconds.
+ * - `limits`: what the run may use; those of one run are put over those of all, each for itself.
+ * - `usage`: whether the report of the teardown is to say what was used, also without limits. Default `false`.
  *
  * **Example**
  *
@@ -90,4 +101,6 @@ export interface Options {
   readonly stderrTailBytes?: number | undefined
   readonly drain?: Duration.DurationInput | undefined
   readonly afterResult?: Duration.DurationInput | undefined
+  readonly limits?: Limits | undefined
+  readonly usage?: boolean | undefined
 }

@@ -32,6 +32,7 @@ import * as Teardown from "./Teardown.js"
  *   first tree, and there is one for all trees of a host. Not on Windows.
  * - `sweepStale`: whether the layers, when they are built, end in the background what hosts of this user left behind that
  *   were killed together with their guard. Default `true`. See `Containment.sweepStale`.
+ * - `limits`, `usage`: of trees that have none of their own: see `ProcessTree.StartOptions`.
  *
  * @since 0.1.0
  * @category models
@@ -40,6 +41,8 @@ export interface Options {
   readonly teardown?: Teardown.Teardown | undefined
   readonly guard?: boolean | undefined
   readonly sweepStale?: boolean | undefined
+  readonly limits?: ProcessTree.Limits | undefined
+  readonly usage?: boolean | undefined
 }
 
 const platform = (options?: Options): Platform =>

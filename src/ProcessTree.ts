@@ -123,10 +123,34 @@ export interface ProcessTree extends Inspectable.Inspectable {
 }
 
 /**
+ * What a tree may use, all its processes together. One that goes beyond is killed at once, without the polite steps of
+ * its policy, and its report says by what: `Teardown.TeardownReport.exceeded`.
+ *
+ * - `processes`: how many live at the same time.
+ * - `memoryBytes`: what they have in memory, shared pages counted once.
+ * - `cpuSeconds`: what they have computed, with those that have ended since.
+ * - `openFiles`: how many files, pipes and sockets they have open.
+ *
+ * Linux only: elsewhere a tree with limits is not started. They are checked by looking, at most a second apart, four
+ * times a second at first: what begins and ends in between may go unseen.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Limits {
+  readonly processes?: number | undefined
+  readonly memoryBytes?: number | undefined
+  readonly cpuSeconds?: number | undefined
+  readonly openFiles?: number | undefined
+}
+
+/**
  * Options of one tree.
  *
  * - `teardown`: the policy, by default that of the Spawner.
  * - `stdin`: `"ignore"` closes the standard input from the start; by default what the command says.
+ * - `limits`: what it may use, by default the limits of the Spawner, each for itself.
+ * - `usage`: whether the report is to say what it used; always so with limits. Default `false`, which costs nothing.
  *
  * @since 0.1.0
  * @category models
@@ -134,6 +158,8 @@ export interface ProcessTree extends Inspectable.Inspectable {
 export interface StartOptions {
   readonly teardown?: Teardown.Teardown | undefined
   readonly stdin?: "ignore" | undefined
+  readonly limits?: Limits | undefined
+  readonly usage?: boolean | undefined
 }
 
 /**

@@ -258,8 +258,9 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
 }) {}
 
 /**
- * Why a tree was torn down: its work was `completed`, the effect that owned it `failed` or was `interrupted`, or the
- * host process ended (`host-exit`). `host-died`: a later host cleaned up after one that was killed.
+ * Why a tree was torn down: its work was `completed`, the effect that owned it `failed` or was `interrupted`, it went
+ * beyond a `limit` of its own, or the host process ended (`host-exit`). `host-died`: a later host cleaned up after one
+ * that was killed.
  *
  * **Example**
  *
@@ -279,7 +280,7 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
  * @since 0.1.0
  * @category models
  */
-export const Reason = Schema.Literal("completed", "failed", "interrupted", "host-exit", "host-died")
+export const Reason = Schema.Literal("completed", "failed", "interrupted", "limit", "host-exit", "host-died")
 
 /**
  * A value of the schema `Reason`.
@@ -314,6 +315,88 @@ export const Layer = Schema.Literal("group", "environment", "rlimit", "guard", "
 export type Layer = typeof Layer.Type
 
 /**
+ * What a tree used, all its processes together, as far as it was seen: see `ProcessTree.Limits` for what is counted.
+ *
+ * Peaks are the highest values that were measured, `cpuSeconds` is what had been used at the last look. A tree that ended
+ * before anybody looked has no usage.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const line = ({ cpuSeconds, peakMemoryBytes, peakProcesses }: Teardown.Usage) =>
+ *   `${peakProcesses} processes, ${Math.round(peakMemoryBytes / 2 ** 20)} MiB, ${cpuSeconds} s`
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class Usage extends Schema.Class<Usage>("effect-agents/Teardown/Usage")({
+  peakProcesses: Schema.Number,
+  peakMemoryBytes: Schema.Number,
+  cpuSeconds: Schema.Number
+}) {}
+
+/**
+ * The names of the limits that a tree can have: see `ProcessTree.Limits`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const isMemory = (limit: Teardown.Limit) => limit === "memoryBytes"
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Limit = Schema.Literal("processes", "memoryBytes", "cpuSeconds", "openFiles")
+
+/**
+ * A value of the schema `Limit`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Limit = typeof Limit.Type
+
+/**
+ * The limit that a tree went beyond: how much was `allowed`, how much was `measured`, both in the unit of the limit, and
+ * the processes that had the `biggest` part of it, at most five. For `processes` they are the programs of which there are
+ * most, each by one of its processes.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Teardown } from "effect-agents"
+ *
+ * const line = ({ allowed, biggest, limit, measured }: Teardown.Exceeded) =>
+ *   `${measured} of ${allowed} ${limit}: ${biggest.map(({ command, value }) => `${command} ${value}`).join(", ")}`
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class Exceeded extends Schema.Class<Exceeded>("effect-agents/Teardown/Exceeded")({
+  limit: Limit,
+  allowed: Schema.Number,
+  measured: Schema.Number,
+  biggest: Schema.Array(Schema.Struct({ pid: Schema.Number, command: Schema.String, value: Schema.Number }))
+}) {
+  /**
+   * One line for people.
+   *
+   * @since 0.1.0
+   */
+  override toString(): string {
+    const biggest = this.biggest.map(({ command, pid, value }) => `${command} (${pid}) ${value}`).join(", ")
+    return `${this.measured} of at most ${this.allowed} ${this.limit}: ${biggest}`
+  }
+}
+
+/**
  * What the teardown of one tree did and what it found at the end.
  *
  * `verified` is
@@ -328,6 +411,9 @@ export type Layer = typeof Layer.Type
  *
  * `pid` and `command` are the leader's. `steps` lists the polite steps that were taken, `killed` every process of the
  * tree that was there when the teardown began or came later, and has ended.
+ *
+ * `usage` is there for a tree that had limits or was asked for it, `exceeded` for one that went beyond a limit: the
+ * reason is `limit` if that is why it was torn down, another one if it happened later.
  *
  * Every report also goes to `ProcessTree.Spawner`'s `reports`, to the span `ProcessTree.teardown` and to the log: as a
  * warning when anything survived, else at debug level.
@@ -361,6 +447,8 @@ export class TeardownReport extends Schema.Class<TeardownReport>("effect-agents/
   notes: Schema.Array(Schema.String),
   looks: Schema.Number,
   outputHeld: Schema.Boolean,
+  usage: Schema.optional(Usage),
+  exceeded: Schema.optional(Exceeded),
   durationMs: Schema.Number
 }) {
   /**

@@ -93,6 +93,10 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
       break
   }
 
+  // A leader that was killed for a limit did not end alone; what it had said before holds all the same.
+  const exceeded = facts.teardown.reason === "limit" ? facts.teardown.exceeded : undefined
+  const endedBadly = facts.exitedAlone && exceeded === undefined && (exit.signal !== null || exit.code !== 0)
+
   if (terminal !== undefined) {
     if (terminal.failure !== undefined) return Either.left(fromFailure(facts, terminal.failure, terminal.stop, partial))
     if (terminal.stop === "interrupted" || terminal.stop === "error") {
@@ -115,7 +119,7 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
         })
       )
     }
-    if (facts.exitedAlone && (exit.signal !== null || exit.code !== 0)) {
+    if (endedBadly) {
       return Either.left(crashed(lastWords(stderrTail) ?? "it ended badly after its answer was complete"))
     }
     return Either.right(
@@ -138,9 +142,14 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
     )
   }
 
+  if (exceeded !== undefined) {
+    return Either.left(
+      new AgentError.AgentLimitExceeded({ agent, detail: `${exceeded}`, partial: partial(), ...exceeded })
+    )
+  }
   const cause = driver.protocol.diagnose(state, { exit, stderrTail, noise: facts.noise, records: facts.records })
   if (cause !== undefined) return Either.left(fromFailure(facts, cause, "error", partial))
-  if (facts.exitedAlone && (exit.signal !== null || exit.code !== 0)) {
+  if (endedBadly) {
     return Either.left(crashed(lastWords(stderrTail) ?? facts.noise.at(-1) ?? "it said nothing"))
   }
   return Either.left(
