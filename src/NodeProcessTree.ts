@@ -12,10 +12,13 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as FiberRef from "effect/FiberRef"
 import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
+import * as onReport from "./internal/kernel/onReport.js"
+import * as owner from "./internal/kernel/owner.js"
 import type { Platform } from "./internal/kernel/platform.js"
 import * as posix from "./internal/kernel/posix.js"
 import * as resolve from "./internal/kernel/resolve.js"
@@ -93,7 +96,15 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
       const { findings, warnings } = settings.platform.probe()
       return { layers: findings, warnings }
     }),
-    start: (command, options) => internal.start(settings, command, options),
+    start: (command, options) =>
+      Effect.flatMap(FiberRef.get(onReport.current), (tell) =>
+        internal.start(
+          { ...settings, onReport: (report) => Effect.zipRight(settings.onReport(report), tell(report)) },
+          command,
+          options
+        )),
+    owner: Effect.sync(owner.self),
+    isAlive: (other) => Effect.sync(() => owner.lives(other)),
     reports: Stream.fromPubSub(reports),
     host: Effect.sync(() => ({
       platform: process.platform,

@@ -12,11 +12,14 @@ import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type { PlatformError } from "@effect/platform/Error"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import type * as Inspectable from "effect/Inspectable"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Sink from "effect/Sink"
 import type * as Stream from "effect/Stream"
+import * as internal from "./internal/kernel/onReport.js"
 import type * as Teardown from "./Teardown.js"
 
 /**
@@ -194,12 +197,53 @@ export interface Containment {
 }
 
 /**
+ * A host by what no other one will ever have, for locks and leases that outlive it: `machine` is its name in the network,
+ * `boot` and `namespace` say where and since when its `pid` and `startTime` are counted, `id` begins the marks of its
+ * trees.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const decode = Schema.decodeUnknown(Schema.parseJson(ProcessTree.Owner))
+ *
+ * const isStale = Effect.fnUntraced(function*(lock: string) {
+ *   const { isAlive } = yield* ProcessTree.Spawner
+ *   return !(yield* isAlive(yield* decode(lock)))
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Owner = Schema.Struct({
+  machine: Schema.String,
+  boot: Schema.String,
+  namespace: Schema.String,
+  pid: Schema.Number,
+  startTime: Schema.Number,
+  id: Schema.String
+})
+
+/**
+ * A value of the schema `Owner`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Owner = typeof Owner.Type
+
+/**
  * Starts processes as trees. Provided by `NodeProcessTree.layer`.
  *
  * - `start`: see the function of the same name.
  * - `reports`: the reports of all teardowns from now on; a slow reader loses the oldest beyond 256.
  * - `host`: where the processes run.
  * - `containment`, `sweepStale`: see `Containment.probe` and `Containment.sweepStale`.
+ * - `owner`, `isAlive`: who this host is, and whether another one, or a process of its trees, may still be at work. Of a
+ *   host on another machine or in another pid namespace nothing is known, so that it counts as alive.
  *
  * **Example**
  *
@@ -226,6 +270,8 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
   readonly host: Effect.Effect<Host>
   readonly containment: Effect.Effect<Containment>
   readonly sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>>
+  readonly owner: Effect.Effect<Owner>
+  readonly isAlive: (owner: Owner) => Effect.Effect<boolean>
 }>() {}
 
 /**
@@ -281,3 +327,39 @@ export const start = (
   options?: StartOptions
 ): Effect.Effect<ProcessTree, PlatformError, Spawner | Scope.Scope> =>
   Effect.flatMap(Spawner, (spawner) => spawner.start(command, options))
+
+/**
+ * Tells of every tree that an effect starts, when it has ended: also of those of agents, and also when the effect fails
+ * or is interrupted. Nested ones are all told.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, ProcessTree } from "effect-agents"
+ *
+ * const told = Agent.run(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" })).pipe(
+ *   Effect.timeout("1 minute"),
+ *   ProcessTree.onReport((report) => Effect.log(`${report.reason}: ${report}`))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category combinators
+ */
+export const onReport: {
+  (
+    f: (report: Teardown.TeardownReport) => Effect.Effect<void>
+  ): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    f: (report: Teardown.TeardownReport) => Effect.Effect<void>
+  ): Effect.Effect<A, E, R>
+} = dual(
+  2,
+  <A, E, R>(
+    self: Effect.Effect<A, E, R>,
+    f: (report: Teardown.TeardownReport) => Effect.Effect<void>
+  ): Effect.Effect<A, E, R> =>
+    Effect.locallyWith(self, internal.current, (tell) => (report) => Effect.zipRight(tell(report), f(report)))
+)
