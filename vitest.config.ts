@@ -21,7 +21,7 @@ export default defineConfig({
   resolve: { alias },
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["test/real/**", "**/node_modules/**"],
+    exclude: ["test/{real,zoo}/**", "**/node_modules/**"],
     pool: "forks",
     // What hosts leave word of in the state directory of the user stays out of it.
     env: { XDG_STATE_HOME: state },

@@ -106,10 +106,10 @@ describe("a teardown ends", () => {
   }
 
   /** Starts an adversary as a child of a shell and waits until it says its pid. */
-  const adverse = (mark: string, mode: string) =>
+  const adverse = (mark: string, words: string) =>
     Effect.gen(function*() {
       const tree = yield* ProcessTree.start(
-        sh("\"$1\" \"$2\" \"$3\" & wait; read forever", adversary.program, mode, seconds(mark)),
+        sh("\"$1\" - \"$2\" \"$3\" & wait; read forever", adversary.program, words, seconds(mark)),
         { teardown: brief }
       )
       const said = yield* tree.stdout.pipe(Stream.decodeText(), Stream.runHead)
@@ -118,11 +118,11 @@ describe("a teardown ends", () => {
       return { tree, pid }
     })
 
-  for (const mode of ["title", "undumpable"]) {
-    it.scopedLive(`one that hides its environment (${mode})`, () =>
+  for (const words of ["daemon title", "daemon undumpable"]) {
+    it.scopedLive(`one that hides its environment (${words})`, () =>
       judged((mark) =>
         Effect.gen(function*() {
-          const { pid, tree } = yield* adverse(mark, mode)
+          const { pid, tree } = yield* adverse(mark, words)
           const report = yield* tree.teardown
           expectEmpty(report)
           assert.strictEqual(report.killed.find((process) => process.pid === pid)?.by, "rlimit")

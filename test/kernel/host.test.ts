@@ -198,7 +198,7 @@ describe("a process that became another user", () => {
       chmodSync(folder, 0o755)
       const line = yield* commandLine({
         mode: "report",
-        script: "setsid sleep $2 & \"$1\" other-user \"$2\" & wait",
+        script: "setsid sleep $2 & \"$1\" - user \"$2\" & wait",
         args: [setUid, seconds(mark)],
         graceMs: 20_000,
         sleepers: [mark, 1]
@@ -237,10 +237,10 @@ describe("those that are born again and again", () => {
 
   it.scopedLive("are ended each time, and never taken for ended before", () =>
     Effect.gen(function*() {
-      const variants = ["runaway", "runaway-group", "runaway-session", "runaway-ghost"]
+      const variants = ["runaway", "runaway-group", "runaway-session", "bare runaway-session"]
       const line = yield* commandLine({
         mode: "repeat",
-        script: "exec \"$1\" \"$2\"",
+        script: "exec \"$1\" - \"$2\" runaway",
         args: [adversary.program],
         variants,
         trees: 5,

@@ -10,11 +10,8 @@ import * as Teardown from "effect-agents/Teardown"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { readdirSync, readFileSync } from "node:fs"
+import * as Adversary from "../utils/Adversary.js"
 import { expectGone, makeMark } from "../utils/Processes.js"
 
 /** A script, with its arguments as `$1` and so on. */
@@ -65,13 +62,5 @@ export const anyThreadAlive = (pid: number): boolean => {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), "effect-agents-kernel-"))
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
-
 /** Programs that no shell can play, or why there are none. */
-export const adversary: { readonly program: string; readonly missing: string | undefined } = (() => {
-  const program = join(folder, "adversary")
-  const source = fileURLToPath(new URL("./adversary.c", import.meta.url))
-  const done = spawnSync("cc", ["-O1", "-pthread", "-o", program, source], { encoding: "utf8" })
-  return { program, missing: done.status === 0 ? undefined : done.error?.message ?? done.stderr }
-})()
+export const adversary = Adversary.make()

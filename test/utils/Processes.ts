@@ -16,6 +16,8 @@ export interface Seen {
   readonly startTime: number
   readonly state: string
   readonly command: string
+  /** It has ended, and its parent does not know yet. */
+  readonly dead: boolean
 }
 
 const read = (pid: number, name: string): string => {
@@ -27,19 +29,27 @@ const read = (pid: number, name: string): string => {
   }
 }
 
-/** One process, or nothing when it does not live. */
-const look = (pid: number): Seen | undefined => {
+/** One process, also a dead one. */
+export const seenAt = (pid: number): Seen | undefined => {
   const stat = read(pid, "stat")
   // The name of the program stands in brackets and may hold anything.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   const state = fields[0] ?? ""
-  return state === "" || state === "Z" || state === "X" ? undefined : {
+  return state === "" ? undefined : {
     pid,
     parent: Number(fields[1]),
     startTime: Number(fields[19]),
     state,
-    command: read(pid, "cmdline").replaceAll("\0", " ").trim()
+    command: read(pid, "cmdline").replaceAll("\0", " ").trim(),
+    // One whose first thread has ended while others run is shown as a zombie too.
+    dead: state === "X" || (state === "Z" && !(Number(fields[17]) > 1))
   }
+}
+
+/** One process, or nothing when it does not live. */
+const look = (pid: number): Seen | undefined => {
+  const seen = seenAt(pid)
+  return seen === undefined || seen.dead ? undefined : seen
 }
 
 const all = (): ReadonlyArray<number> =>

@@ -1,0 +1,114 @@
+/**
+ * The truth, from outside: who lives of all that was ever started in a group that nobody can leave. That is a control
+ * group where root is there to make one, else everything new in the pid namespace of the zoo.
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
+
+export interface Group {
+  /** Puts a process in it, and whatever it starts from then on. */
+  readonly join: (pid: number) => void
+  /** Who lives, or at most so many of them. Nobody is missed for being born while it looks. */
+  readonly look: (matters?: (seen: Seen) => boolean, atMost?: number) => ReadonlyArray<Seen>
+}
+
+const isPid = (name: string): boolean => /^[1-9]\d*$/.test(name)
+
+const table = (): ReadonlyArray<number> => readdirSync("/proc").filter(isPid).map(Number)
+
+const pidsOf = (directory: string): ReadonlyArray<number> => [
+  ...readFileSync(join(directory, "cgroup.procs"), "utf8").split("\n").filter(isPid).map(Number),
+  ...readdirSync(directory, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? pidsOf(join(directory, entry.name)) : []
+  )
+]
+
+/** A hierarchy in which groups can be made here. */
+const hierarchy = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"].find((directory) => {
+  const trial = join(directory, `effect-agents-${process.pid}`)
+  try {
+    mkdirSync(trial)
+    const usable = existsSync(join(trial, "cgroup.procs"))
+    rmdirSync(trial)
+    return usable
+  } catch {
+    return false
+  }
+})
+
+const relistsAtMost = 100
+
+/**
+ * A list holds somebody of every chain of processes that fork and end, but he may have ended before he is looked at: so
+ * it is asked for again until nobody did.
+ */
+const lookAt = (list: () => ReadonlyArray<number>): Group["look"] => {
+  const buried = new Set<string>()
+  return (matters = () => true, atMost = Number.POSITIVE_INFINITY) => {
+    for (let lists = 1;; lists++) {
+      const found: Array<Seen> = []
+      let moved = false
+      for (const pid of list()) {
+        const seen = seenAt(pid)
+        const id = `${pid}:${seen?.startTime}`
+        if (seen === undefined) moved = true
+        else if (!seen.dead && matters(seen)) found.push(seen)
+        else if (seen.dead && !buried.has(id)) {
+          buried.add(id)
+          moved = true
+        }
+        if (found.length >= atMost) break
+      }
+      if (found.length > 0 || !moved) return found
+      if (lists > relistsAtMost) throw new Error("the group does not come to rest")
+    }
+  }
+}
+
+let groups = 0
+
+const open = (): Group & { readonly close: () => boolean } => {
+  if (hierarchy === undefined) {
+    const before = new Set(table().map((pid) => `${pid}:${seenAt(pid)?.startTime}`))
+    return {
+      join: () => {},
+      look: lookAt(() => table().filter((pid) => !before.has(`${pid}:${seenAt(pid)?.startTime}`))),
+      close: () => true
+    }
+  }
+  const directory = join(hierarchy, `effect-agents-${process.pid}-${groups++}`)
+  mkdirSync(directory)
+  return {
+    join: (pid) => writeFileSync(join(directory, "cgroup.procs"), String(pid)),
+    look: lookAt(() => pidsOf(directory)),
+    close: () => {
+      try {
+        rmdirSync(directory)
+        return true
+      } catch {
+        return false // the last of them is being buried
+      }
+    }
+  }
+}
+
+const end = (group: Group): boolean => {
+  const left = group.look()
+  for (const { pid } of left) {
+    try {
+      process.kill(pid, "SIGKILL")
+    } catch {
+      continue // ended meanwhile
+    }
+  }
+  return left.length === 0
+}
+
+/** A group for one trial. Whoever is left in it at the end of the scope is killed. */
+export const make: Effect.Effect<Group, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(open),
+  (group) => waitUntil("the end of a group", Effect.sync(() => end(group) && group.close()), { deadline: "30 seconds" })
+)

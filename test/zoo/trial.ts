@@ -1,0 +1,172 @@
+/**
+ * One trial: an adversary is let loose in a run, the run ends in one of the ways that there are, and the group tells
+ * what has become of it.
+ */
+import { assert } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Teardown from "effect-agents/Teardown"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
+import * as Group from "./group.js"
+import * as Host from "./host.js"
+import type { Run } from "./hostProgram.js"
+import type { Column, Ending, Fate, Row } from "./rows.js"
+
+export interface Result {
+  readonly row: Row
+  readonly column: Column
+  readonly ending: Ending
+  /** From the trigger until nobody was left. */
+  readonly ms: number | undefined
+  readonly left: ReadonlyArray<Seen>
+  readonly reports: ReadonlyArray<Teardown.TeardownReport> | undefined
+  /** Who lived at the moment when a report said that nobody did. */
+  readonly denied: ReadonlyArray<Seen>
+}
+
+/** The polite part of every teardown here. */
+const graceMs = 100
+
+const prelude = "L=$1 A=$2 S=$3; stay() { exec \"$S\" \"$L\"; }; adversary() { exec \"$A\" \"$L\" \"$1\" zoo; }"
+
+const runOf = (row: Row, place: Host.Place, home: string): Run => ({
+  script: `${prelude}\n${row.script}\nexec sleep 100`,
+  args: [join(home, "ledger"), join(place.folder, "adversary"), join(place.folder, "stay")],
+  trees: row.trees ?? 1,
+  graceMs
+})
+
+/** Tells a guard by its command line, and goes on to know it when it ends and has none any more. */
+const makeIsGuard = () => {
+  const known = new Set<string>()
+  return ({ command, pid, startTime }: Seen): boolean => {
+    const id = `${pid}:${startTime}`
+    if (command.includes("guardMain.js")) known.add(id)
+    return known.has(id)
+  }
+}
+
+const lines = (file: string): number => readFileSync(file, "utf8").split("\n").length - 1
+
+const now = (): number => performance.now()
+
+/** How many looks in a row must find nobody. */
+const looksOf = (row: Row): number => row.respawns === true ? 15 : 3
+
+const hostLives = new Set<Ending>(["close", "interrupt", "timeout"])
+
+/** Whether there is time for a report. */
+const speaks = (ending: Ending): boolean => hostLives.has(ending) || ending === "SIGTERM"
+
+/**
+ * Looks every millisecond until the group has been empty for some looks and all is said, or, where somebody is to stay,
+ * until all is said. Tells when it became empty.
+ */
+const watch = (look: () => ReadonlyArray<Seen>, looks: number, heard: () => boolean, stays: boolean) =>
+  Effect.gen(function*() {
+    const began = now()
+    let clean = 0
+    let first = 0
+    let known: Seen | undefined
+    while (now() - began < 20_000) {
+      const seen = known === undefined ? undefined : seenAt(known.pid)
+      if (seen === undefined || seen.dead || seen.startTime !== known?.startTime) known = look()[0]
+      if (known === undefined) {
+        if (clean++ === 0) first = now()
+        if (clean >= looks && heard()) return first
+      } else {
+        clean = 0
+        if (stays && heard()) break
+      }
+      yield* Effect.sleep("1 millis")
+    }
+    return undefined
+  }).pipe(Effect.withClock(Clock.make()))
+
+const fateOf = (row: Row, _column: Column): Fate => row.fate ?? "dies"
+
+export const run = (place: Host.Place, row: Row, column: Column, ending: Ending): Effect.Effect<Result> =>
+  Effect.scoped(Effect.gen(function*() {
+    const user = row.root === true ? undefined : place.user
+    const home = yield* Host.makeHome(user)
+    const group = yield* Group.make
+    const ledger = join(home, "ledger")
+    const strangers = new Set<number>()
+    if (row.served === true) {
+      const server = yield* Host.serve(group, user, home, `${ledger}.door`)
+      strangers.add(server.pid ?? 0)
+      yield* waitUntil("the door", Effect.sync(() => existsSync(`${ledger}.door`)))
+    }
+    const start = Host.start(place, group, user, home)
+    const host = yield* start
+    strangers.add(host.pid)
+    const isGuard = makeIsGuard()
+    const matters = (seen: Seen): boolean => !strangers.has(seen.pid) && !isGuard(seen)
+    const look = () => group.look(matters, 1)
+
+    host.run(runOf(row, place, home))
+    const count = row.count ?? row.trees ?? 1
+    yield* waitUntil(
+      `the adversary is there\n${host.printed()}`,
+      Effect.sync(() =>
+        lines(ledger) >= count
+        && (row.state === undefined || group.look(({ state }) => state === row.state, 1).length > 0)
+      ),
+      { deadline: "30 seconds" }
+    )
+
+    let reports: Result["reports"]
+    const denied: Array<Seen> = []
+    host.onReports((said) => {
+      reports = said
+      if (said.every(({ verified }) => verified === "empty")) denied.push(...group.look(matters))
+    })
+
+    const fate = fateOf(row, column)
+    if (row.killsHost === true) {
+      yield* waitUntil("the end of the host", Effect.sync(host.hasEnded))
+      strangers.add((yield* start).pid)
+    }
+    const began = now()
+    if (row.killsHost === true) {
+      // The next one is there.
+    } else if (ending === "SIGTERM" || ending === "SIGKILL") host.signal(ending)
+    else host.order(ending)
+
+    const noGuard = (): boolean => group.look(isGuard, 1).length === 0
+    const stays = fate !== "dies"
+    const heard = (): boolean =>
+      (!speaks(ending) || reports !== undefined)
+      && (hostLives.has(ending) || (host.hasEnded() && (!stays || noGuard())))
+    const end = yield* watch(look, looksOf(row), heard, stays)
+    const left = end === undefined ? group.look(matters) : []
+
+    host.signal("SIGKILL")
+    if (row.killsHost !== true) {
+      yield* waitUntil("the end of the guard", Effect.sync(noGuard))
+    }
+    return { row, column, ending, ms: end === undefined ? undefined : end - began, left, reports, denied }
+  }))
+
+/** What must be so, in both directions. */
+export const judge = ({ column, denied, ending, left, ms, reports, row }: Result): void => {
+  const fate = fateOf(row, column)
+  const said = reports?.map(String).join("\n") ?? "no report"
+  assert.strictEqual(reports !== undefined, speaks(ending))
+  if (fate === "dies") {
+    assert.deepStrictEqual(left, [], said)
+    assert.isDefined(ms)
+    assert.deepStrictEqual(denied, [], `a false claim: ${said}`)
+    for (const report of reports ?? []) assert.strictEqual(report.verified, "empty", said)
+    return
+  }
+  assert.strictEqual(left.length, row.count ?? 1, `it is still there\n${said}`)
+  if (reports === undefined) return
+  const survivors = reports.flatMap((report) => report.survivors)
+  assert.deepStrictEqual(
+    survivors.map(({ pid, why }) => [pid, why]),
+    fate === "named" ? left.map(({ pid }) => [pid, "not-permitted"]) : []
+  )
+}
