@@ -121,9 +121,10 @@ export class AgentNotInstalled
 
 /**
  * The operating system would not start the agent: a missing working directory (named in `cwd`), a file that is not
- * executable, no more processes, a full disk for the run's files.
+ * executable, no more processes, a full disk for the run's files, a seal that this machine does not have (`containment`).
  *
- * `reason` tells which, `cause` is the `PlatformError` where there was one. Transient only for `resources`.
+ * `reason` tells which, `cause` is the `PlatformError` or the `ContainmentUnavailable` where there was one. Transient
+ * only for `resources`.
  *
  * **Example**
  *
@@ -145,7 +146,7 @@ export class AgentSpawnError extends Schema.TaggedError<AgentSpawnError>("effect
     agent: Schema.String,
     program: Schema.String,
     cwd: Schema.String,
-    reason: Schema.Literal("cwd", "not-executable", "resources", "files", "other"),
+    reason: Schema.Literal("cwd", "not-executable", "resources", "files", "containment", "other"),
     detail: Schema.String,
     cause: Schema.optional(Schema.Defect)
   }

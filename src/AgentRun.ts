@@ -70,6 +70,8 @@ export interface Limits extends ProcessTree.Limits {}
  * Options of one run, or of all runs of an agent.
  *
  * - `teardown`: how the processes are ended; by default the steps that fit the agent's CLI.
+ * - `seal`: the boundary around the processes, by default that of the `ProcessTree.Spawner`. One that this machine does
+ *   not have fails the start with an `AgentSpawnError` of the reason `containment`. See `ProcessTree.Seal`.
  * - `maxLineBytes`: the longest line of output, in bytes; beyond it the run fails with `AgentLineTooLong`. Default
  *   64 MiB, never more than 496 MiB.
  * - `stderrTailBytes`: how much of the end of the standard error is kept. Default 16 KiB.
@@ -97,6 +99,7 @@ export interface Limits extends ProcessTree.Limits {}
  */
 export interface Options {
   readonly teardown?: Teardown.Teardown | undefined
+  readonly seal?: ProcessTree.Seal | undefined
   readonly maxLineBytes?: number | undefined
   readonly stderrTailBytes?: number | undefined
   readonly drain?: Duration.DurationInput | undefined

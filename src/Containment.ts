@@ -8,9 +8,8 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as ProcessTree from "./ProcessTree.js"
-import * as Teardown from "./Teardown.js"
+import type * as Teardown from "./Teardown.js"
 
 /**
  * What a layer needs and promises.
@@ -73,6 +72,20 @@ export const layers: ReadonlyArray<Reach> = [
     promise:
       "Ends the same when the host ends in whatever way, SIGKILL included: a process of its own waits for that. Not "
       + "when it is killed too; then the next host that starts does it."
+  },
+  {
+    layer: "cgroup",
+    platforms: "Linux with cgroups of version 2, where this process may make one",
+    promise:
+      "Ends all who are in the cgroup in one moment, of whatever user. Only who may write to another cgroup leaves "
+      + "it, and is then still known by the other layers."
+  },
+  {
+    layer: "namespace",
+    platforms: "Linux with bwrap or unshare, where this process may make a pid namespace",
+    promise:
+      "Ends every descendant in one moment, also those that hide on purpose: nobody inside can leave, or end what "
+      + "holds them."
   }
 ]
 
@@ -112,34 +125,26 @@ export const probe: Effect.Effect<
     warnings: found.warnings
   })))
 
-/**
- * A layer that a program cannot do without is not to be had on this machine; `why` says what is missing.
- *
- * **Example**
- *
- * ```ts
- * import { Effect } from "effect"
- * import { Containment } from "effect-agents"
- *
- * const checked = Containment.require("guard").pipe(
- *   Effect.catchTag("ContainmentUnavailable", ({ why }) => Effect.dieMessage(`not on this machine: ${why}`))
- * )
- * ```
- *
- * @since 0.1.0
- * @category errors
- */
-export class ContainmentUnavailable
-  extends Schema.TaggedError<ContainmentUnavailable>("effect-agents/Containment/ContainmentUnavailable")(
-    "ContainmentUnavailable",
-    { layer: Teardown.Layer, why: Schema.String }
-  )
-{
-  /** @since 0.1.0 */
-  override get message(): string {
-    return `the layer "${this.layer}" is not available: ${this.why}`
-  }
-}
+export {
+  /**
+   * See `ProcessTree.ContainmentUnavailable`: here for those who ask for a layer by `require`.
+   *
+   * **Example**
+   *
+   * ```ts
+   * import { Effect } from "effect"
+   * import { Containment } from "effect-agents"
+   *
+   * const checked = Containment.require("guard").pipe(
+   *   Effect.catchTag("ContainmentUnavailable", ({ why }) => Effect.dieMessage(`not on this machine: ${why}`))
+   * )
+   * ```
+   *
+   * @since 0.1.0
+   * @category errors
+   */
+  ContainmentUnavailable
+} from "./ProcessTree.js"
 
 /**
  * Fails with `ContainmentUnavailable` unless this machine has a layer. Nothing is started.
@@ -159,12 +164,16 @@ export class ContainmentUnavailable
  * @since 0.1.0
  * @category probing
  */
-export const require = (layer: Teardown.Layer): Effect.Effect<void, ContainmentUnavailable, ProcessTree.Spawner> =>
+export const require = (
+  layer: Teardown.Layer
+): Effect.Effect<void, ProcessTree.ContainmentUnavailable, ProcessTree.Spawner> =>
   Effect.flatMap(probe, ({ layers }) => {
     const found = layers.find((reach) => reach.layer === layer)
     return found?.available === true
       ? Effect.void
-      : Effect.fail(new ContainmentUnavailable({ layer, why: found?.why ?? "this platform does not have it" }))
+      : Effect.fail(
+        new ProcessTree.ContainmentUnavailable({ layer, why: found?.why ?? "this platform does not have it" })
+      )
   })
 
 /**

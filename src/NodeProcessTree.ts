@@ -31,6 +31,7 @@ import * as Teardown from "./Teardown.js"
  * Options of a Spawner.
  *
  * - `teardown`: the policy of trees that have none of their own, by default `Teardown.graceful()`.
+ * - `seal`: the boundary around trees that ask for none of their own, by default `"none"`. See `ProcessTree.Seal`.
  * - `guard`: whether a process of its own ends the trees when this one is killed. Default `true`; it is started with the
  *   first tree, and there is one for all trees of a host. Not on Windows.
  * - `sweepStale`: whether the layers, when they are built, end in the background what hosts of this user left behind that
@@ -42,6 +43,7 @@ import * as Teardown from "./Teardown.js"
  */
 export interface Options {
   readonly teardown?: Teardown.Teardown | undefined
+  readonly seal?: ProcessTree.Seal | undefined
   readonly guard?: boolean | undefined
   readonly sweepStale?: boolean | undefined
   readonly limits?: ProcessTree.Limits | undefined
@@ -76,6 +78,7 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
   const settings: internal.Settings = {
     platform: platform(options),
     teardown: options?.teardown ?? Teardown.graceful(),
+    seal: options?.seal ?? "none",
     onReport: (report) =>
       Effect.zipRight(
         PubSub.publish(reports, report),
@@ -201,17 +204,27 @@ const toProcess = (tree: ProcessTree.ProcessTree): CommandExecutor.Process => ({
 })
 
 const makeExecutor = (spawner: ProcessTree.Spawner["Type"]): CommandExecutor.CommandExecutor => {
+  const start = (command: Command.Command, options?: ProcessTree.StartOptions) =>
+    Effect.catchTag(spawner.start(command, options), "ContainmentUnavailable", (cause) =>
+      new SystemError({
+        module: "Command",
+        method: "spawn",
+        reason: "Unknown",
+        pathOrDescriptor: Command.flatten(command)[0].command,
+        description: cause.message,
+        cause
+      }))
   const drain = (output: ProcessTree.ProcessTree["stdout"]) => Effect.forkScoped(Effect.ignore(Stream.runDrain(output)))
   // Whoever asks for the output or the exit code alone has no hold of the process: nobody can write to it, nor read the
   // rest.
   const unattended = (command: Command.Command) =>
     Effect.tap(
-      spawner.start(command, Command.flatten(command)[0].stdin === "pipe" ? { stdin: "ignore" } : {}),
+      start(command, Command.flatten(command)[0].stdin === "pipe" ? { stdin: "ignore" } : {}),
       (tree) => drain(tree.stderr)
     )
   return {
     ...CommandExecutor.makeExecutor((command) => Effect.map(unattended(command), toProcess)),
-    start: (command) => Effect.map(spawner.start(command), toProcess),
+    start: (command) => Effect.map(start(command), toProcess),
     exitCode: (command) =>
       unattended(command).pipe(
         Effect.tap((tree) => drain(tree.stdout)),

@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 import type * as Sink from "effect/Sink"
 import type * as Stream from "effect/Stream"
 import * as internal from "./internal/kernel/onReport.js"
-import type * as Teardown from "./Teardown.js"
+import * as Teardown from "./Teardown.js"
 
 /**
  * What marks a value as a process tree.
@@ -49,6 +49,9 @@ export type TypeId = typeof TypeId
 
 /**
  * How the leader ended: by itself with `code`, or by `signal`. One of the two is `null`.
+ *
+ * In a pid namespace, what ended by the signal with the number N is told as `code` 128 + N: the process that was started
+ * is the one that watches the leader. A cgroup that could not be joined is `code` 125, and the program was not started.
  *
  * @since 0.1.0
  * @category models
@@ -79,7 +82,8 @@ export interface Member {
 /**
  * A running tree.
  *
- * - `pid`: of the leader; also the number of its own session and group (POSIX).
+ * - `pid`: of the leader; also the number of its own session and group (POSIX). In a pid namespace, of the process that
+ *   watches the leader: signals to the leader go to the program itself, which has a session and group of its own.
  * - `stdin`, `stdout`, `stderr`: of the leader. Output that is not read keeps the leader waiting, and is not lost when
  *   it ends; both ends are discarded once the teardown begins.
  * - `exit`: waits for the end of the leader, and does not fail. Others may live on until the teardown.
@@ -148,12 +152,31 @@ export interface Limits {
 }
 
 /**
+ * A boundary around a tree that the kernel keeps, so that also those are ended who hide on purpose (Linux).
+ *
+ * - `"namespace"`: a pid namespace of its own, by `bwrap` or else `unshare`. The tree sees only itself in the process
+ *   table, set-user-id programs (`sudo`, `su`) do not work in it, and with `unshare` everything in it ends with the
+ *   leader.
+ * - `"cgroup"`: a cgroup of its own, version 2, where this process may make one: as root, or delegated.
+ * - `"auto"`: the first of `bwrap`, `unshare` and cgroup that works here, and none where none does: `layers` of the
+ *   report tells.
+ * - `"none"`: no seal.
+ *
+ * What was asked for by name and is not to be had fails with `ContainmentUnavailable` before anything is started.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Seal = "auto" | "namespace" | "cgroup" | "none"
+
+/**
  * Options of one tree.
  *
  * - `teardown`: the policy, by default that of the Spawner.
  * - `stdin`: `"ignore"` closes the standard input from the start; by default what the command says.
  * - `limits`: what it may use, by default the limits of the Spawner, each for itself.
  * - `usage`: whether the report is to say what it used; always so with limits. Default `false`, which costs nothing.
+ * - `seal`: the boundary around the tree, by default that of the Spawner.
  *
  * @since 0.1.0
  * @category models
@@ -163,6 +186,38 @@ export interface StartOptions {
   readonly stdin?: "ignore" | undefined
   readonly limits?: Limits | undefined
   readonly usage?: boolean | undefined
+  readonly seal?: Seal | undefined
+}
+
+/**
+ * A layer that a program cannot do without is not to be had on this machine; `why` says what is missing, or what was
+ * tried and how that failed.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { Effect } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const sealed = ProcessTree.start(Command.make("npm", "test"), { seal: "namespace" }).pipe(
+ *   Effect.catchTag("ContainmentUnavailable", ({ why }) => Effect.dieMessage(`not on this machine: ${why}`))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class ContainmentUnavailable
+  extends Schema.TaggedError<ContainmentUnavailable>("effect-agents/ProcessTree/ContainmentUnavailable")(
+    "ContainmentUnavailable",
+    { layer: Teardown.Layer, why: Schema.String }
+  )
+{
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `the layer "${this.layer}" is not available: ${this.why}`
+  }
 }
 
 /**
@@ -265,7 +320,7 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
   readonly start: (
     command: Command.Command,
     options?: StartOptions
-  ) => Effect.Effect<ProcessTree, PlatformError, Scope.Scope>
+  ) => Effect.Effect<ProcessTree, PlatformError | ContainmentUnavailable, Scope.Scope>
   readonly reports: Stream.Stream<Teardown.TeardownReport>
   readonly host: Effect.Effect<Host>
   readonly containment: Effect.Effect<Containment>
@@ -294,8 +349,9 @@ export const isProcessTree = (u: unknown): u is ProcessTree => Predicate.hasProp
  * Starts a command as a tree that lives as long as the scope.
  *
  * Fails with a `PlatformError` when the program or the working directory does not exist (`NotFound`), is not
- * executable (`PermissionDenied`), or the operating system refuses (arguments too large, no more processes). The
- * command's own end, whatever its exit code, is not a failure: see `ProcessTree.exit`.
+ * executable (`PermissionDenied`), or the operating system refuses (arguments too large, no more processes), and with
+ * `ContainmentUnavailable` when a seal was asked for that this machine does not have. The command's own end, whatever
+ * its exit code, is not a failure: see `ProcessTree.exit`.
  *
  * A piped command is one tree per part; the tree of the last part is returned, the others end with the same scope.
  * `Command.runInShell` runs the command by `/bin/sh -c`.
@@ -325,7 +381,7 @@ export const isProcessTree = (u: unknown): u is ProcessTree => Predicate.hasProp
 export const start = (
   command: Command.Command,
   options?: StartOptions
-): Effect.Effect<ProcessTree, PlatformError, Spawner | Scope.Scope> =>
+): Effect.Effect<ProcessTree, PlatformError | ContainmentUnavailable, Spawner | Scope.Scope> =>
   Effect.flatMap(Spawner, (spawner) => spawner.start(command, options))
 
 /**

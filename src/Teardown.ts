@@ -152,7 +152,8 @@ export const grace = (self: Teardown): Duration.Duration =>
  * - `parent`: its parent belongs to the tree.
  * - `environment`: it carries the tree's mark in its environment.
  * - `rlimit`: it carries the tree's mark in its hard limit on file locks (Linux), which no descendant can raise.
- * - `namespace`: it lives in a pid namespace that the tree opened.
+ * - `namespace`: it is a part of the pid namespace that the tree is sealed in, or an orphan there.
+ * - `cgroup`: it is in the cgroup that the tree is sealed in.
  *
  * **Example**
  *
@@ -167,7 +168,16 @@ export const grace = (self: Teardown): Duration.Duration =>
  * @since 0.1.0
  * @category models
  */
-export const Evidence = Schema.Literal("leader", "group", "session", "parent", "environment", "rlimit", "namespace")
+export const Evidence = Schema.Literal(
+  "leader",
+  "group",
+  "session",
+  "parent",
+  "environment",
+  "rlimit",
+  "namespace",
+  "cgroup"
+)
 
 /**
  * A value of the schema `Evidence`.
@@ -304,7 +314,7 @@ export type Reason = typeof Reason.Type
  * @since 0.1.0
  * @category models
  */
-export const Layer = Schema.Literal("group", "environment", "rlimit", "guard", "taskkill")
+export const Layer = Schema.Literal("group", "environment", "rlimit", "guard", "namespace", "cgroup", "taskkill")
 
 /**
  * A value of the schema `Layer`.

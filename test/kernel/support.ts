@@ -43,7 +43,7 @@ export const expectEmpty = (report: Teardown.TeardownReport): void => {
 }
 
 /** The reason of a failed start, with its method. */
-export const reasonOf = (error: PlatformError): string =>
+export const reasonOf = (error: PlatformError | ProcessTree.ContainmentUnavailable): string =>
   error._tag === "SystemError" ? `${error.method}: ${error.reason}` : error._tag
 
 /** The hard limit on file locks of a process. */

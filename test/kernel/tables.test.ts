@@ -157,6 +157,7 @@ describe("a tracker", () => {
       row: (pid) => rows?.find((each) => each.pid === pid),
       lives: (each) => rows?.some((other) => other.pid === each.pid && other.startTime === each.startTime) === true,
       markOf: (each) => ({ by: each.command === "marked" ? "rlimit" : undefined, certain: true }),
+      numbersOf: () => [],
       pidReuseMs: 0
     }
     const value = rlimit ? { value: "7", from: 7n, to: 7n } : undefined
@@ -240,23 +241,26 @@ describe("a tracker", () => {
 
   it("signals nobody who has become somebody else, nor the host, nor the first process", () => {
     const { set, tracked } = track(true)
-    const signal = (each: Row) => tracked.signal({ row: each, by: "parent" }, "SIGKILL")
+    const signal = (each: Row) => tracked.signal({ row: each, by: "parent", seal: false }, "SIGKILL")
     set([leader, host])
     assert.strictEqual(signal({ ...leader, startTime: 1 }), "gone")
     assert.strictEqual(signal(host), "gone")
     for (const pid of [1, 0, -1]) {
       set([row(pid)])
       assert.strictEqual(signal(row(pid)), "gone")
-      assert.isFalse(tracked.signalGroup({ row: row(far, { group: pid }), by: "parent" }, "SIGKILL"))
+      assert.isFalse(tracked.signalGroup({ row: row(far, { group: pid }), by: "parent", seal: false }, "SIGKILL"))
     }
-    assert.isFalse(tracked.signalGroup({ row: row(far, { group: host.group }), by: "parent" }, "SIGKILL"))
-    assert.isFalse(tracked.signalGroup({ row: row(far, { session: host.session }), by: "parent" }, "SIGKILL"))
+    assert.isFalse(tracked.signalGroup({ row: row(far, { group: host.group }), by: "parent", seal: false }, "SIGKILL"))
+    assert.isFalse(
+      tracked.signalGroup({ row: row(far, { session: host.session }), by: "parent", seal: false }, "SIGKILL")
+    )
   })
 })
 
 const settings = (platform: trees.Settings["platform"]): trees.Settings => ({
   platform,
   teardown: Teardown.graceful("300 millis"),
+  seal: "none",
   onReport: () => Effect.void
 })
 
@@ -346,7 +350,7 @@ describe("the end of a sweep", () => {
   const looks = (settled: (look: number) => boolean, deadline = Number.POSITIVE_INFINITY): number => {
     let count = 0
     const tracked: tracker.Tracker = {
-      leader: row(2),
+      leader: () => ({ row: row(2), by: "leader", seal: false }),
       look: () => {
         count++
         return []
@@ -356,6 +360,7 @@ describe("the end of a sweep", () => {
       leaderEnded: () => {},
       signal: () => "gone",
       signalGroup: () => false,
+      killSealed: () => false,
       looks: () => count,
       blind: () => false,
       settled: () => settled(count)

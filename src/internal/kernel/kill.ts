@@ -67,10 +67,16 @@ export function* kill(
   pastDeadline: () => boolean
 ): Generator<number, ReadonlyArray<Found>> {
   const { denied, seen } = account
+  if (members.length > 0 && tracker.killSealed()) {
+    for (const found of members) {
+      note(account, found).signal = "SIGKILL"
+    }
+  }
   let left = members.length > 0 ? freeze(account, tracker, pastDeadline) : members
   let clean = left.length === 0 && tracker.settled() ? 1 : 0
   for (;;) {
     const before = seen.size
+    tracker.killSealed()
     const killed = new Set<number>()
     const known = left
     left = tracker.look((found) => {

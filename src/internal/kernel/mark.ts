@@ -76,5 +76,8 @@ export const carriesRlimit = (limits: string, rlimit: Rlimit): boolean => {
 
 export const carriesEnvironment = (environ: Buffer, mark: Mark): boolean => environ.includes(mark.id)
 
-/** Sets the hard limit and becomes the program. dash takes `-w` for locks, bash and busybox `-x`. */
-export const shim = "ulimit -w \"$0\" 2>/dev/null || ulimit -x \"$0\" 2>/dev/null; exec \"$@\""
+/** Sets the hard limit. dash takes `-w` for locks, bash and busybox `-x`. */
+export const limiting = "ulimit -w \"$0\" 2>/dev/null || ulimit -x \"$0\" 2>/dev/null;"
+
+/** Becomes the program. */
+export const becoming = "exec \"$@\""

@@ -8,11 +8,19 @@ import type * as Teardown from "../../Teardown.js"
 import type { Finding } from "./probe.js"
 import type { Sweep } from "./sweep.js"
 
-interface Start {
+export interface Start {
   readonly file: string
   readonly args: ReadonlyArray<string>
   readonly environment: Record<string, string>
   readonly watch: (pid: number) => Reaper
+  /** To be called when nothing was started. */
+  readonly discard: () => void
+}
+
+/** Whom a program is started as, where not as the user of the host. */
+export interface As {
+  readonly uid?: number
+  readonly gid?: number
 }
 
 export interface Reaper {
@@ -44,5 +52,11 @@ export interface Platform {
     cwd: string,
     searchPath: string | undefined
   ) => Either.Either<string, PlatformError>
-  readonly start: (file: string, args: ReadonlyArray<string>, environment: Record<string, string>) => Start
+  readonly start: (
+    file: string,
+    args: ReadonlyArray<string>,
+    environment: Record<string, string>,
+    seal: ProcessTree.Seal,
+    as: As
+  ) => Either.Either<Start, ProcessTree.ContainmentUnavailable>
 }

@@ -1,23 +1,26 @@
+import * as Either from "effect/Either"
 import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import type * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
+import * as cgroup from "./cgroup.js"
 import * as guards from "./guard.js"
 import * as identity from "./identity.js"
 import * as ledger from "./ledger.js"
 import * as mark from "./mark.js"
+import * as namespace from "./namespace.js"
 import type { Platform, Reaper, Stale } from "./platform.js"
 import * as probe from "./probe.js"
 import * as table from "./processTable.js"
 import * as remains from "./remains.js"
 import * as resolve from "./resolve.js"
+import type { Seal } from "./seal.js"
+import { choose, shell, type Way } from "./seals.js"
 import * as slots from "./slots.js"
 import { sweep } from "./sweep.js"
 import type { Found } from "./tracker.js"
 import * as tracker from "./tracker.js"
-
-const shell = "/bin/sh"
 
 const environmentProgram = "/usr/bin/env"
 
@@ -50,7 +53,7 @@ const probeRlimit = (thread: number): string | undefined => {
     if (own === undefined || wanted === undefined) return undefined
     const seen = ChildProcess.spawnSync(shell, [
       "-c",
-      mark.shim,
+      `${mark.limiting} ${mark.becoming}`,
       wanted.value,
       shell,
       "-c",
@@ -115,25 +118,17 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     })
   }
 
-  /** The shim in front of a program. None when it could not be started through it as it was asked for. */
-  const shimmed = (
-    rlimit: mark.Rlimit,
-    file: string,
-    args: ReadonlyArray<string>,
-    environment: Record<string, string>
-  ): ReadonlyArray<string> | undefined => {
+  /** What a shell must run in front of a program so that it gets all of its environment, or nothing if that cannot be. */
+  const handingOn = (file: string, environment: Record<string, string>): ReadonlyArray<string> | undefined => {
     const lost = Object.entries(environment).filter(([name]) => !passesShell(name))
+    if (lost.length === 0) return []
     // `env` would take a program with such a name for a variable.
-    if (lost.length > 0 && (!canSetVariables || file.includes("="))) return undefined
-    return [
-      "-c",
-      "PWD" in environment ? mark.shim : `unset PWD; ${mark.shim}`,
-      rlimit.value,
-      ...(lost.length === 0 ? [] : [environmentProgram, "--", ...lost.map(([name, value]) => `${name}=${value}`)]),
-      file,
-      ...args
-    ]
+    if (!canSetVariables || file.includes("=")) return undefined
+    return [environmentProgram, "--", ...lost.map(([name, value]) => `${name}=${value}`)]
   }
+
+  /** A shell makes a variable of its own of it. */
+  const prologue = (environment: Record<string, string>): string => "PWD" in environment ? "" : "unset PWD; "
 
   const sweepStale = (): ReadonlyArray<Stale> => {
     const directory = ledger.directory(process.env)
@@ -175,26 +170,65 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         guard: guard === undefined ? "off" : guard.pid() === undefined ? guard.notes().join("; ") : "running",
         hasPs: fs.existsSync("/bin/ps")
       }
-      return { findings: isLinux ? probe.linux(facts) : probe.posix(facts), warnings: isLinux ? probe.warnings() : [] }
+      return {
+        findings: [
+          ...(isLinux ? probe.linux(facts) : probe.posix(facts)),
+          ...(["cgroup", "namespace"] as const).map((layer): probe.Finding =>
+            Either.match(choose(layer, { isLinux, host: identity.host, as: {}, suits: () => true }), {
+              onLeft: ({ why }) => ({ layer, available: false, why }),
+              onRight: () => ({ layer, available: true, why: "" })
+            })
+          )
+        ],
+        warnings: isLinux ? probe.warnings() : []
+      }
     },
     shell,
     shellArguments: (line) => ["-c", line],
     resolve: resolve.executable,
-    start: (file, args, environment) => {
+    start: (program, args, environment, wanted, as) => {
       probeLimit()
       const guard = guardOf()
-      const slot = hostLimit === undefined ? undefined : slots.free()
-      const own = hostLimit === undefined || slot === undefined ? undefined : mark.rlimitFor(hostLimit, thread, slot)
       const id = identity.nextTree()
       const around = process.env[mark.variable]
       const marked = { ...environment, [mark.variable]: around === undefined ? id : `${around}:${id}` }
-      const shimArgs = own === undefined ? undefined : shimmed(own, file, args, marked)
-      const rlimit = shimArgs === undefined ? undefined : own
-      return {
-        ...(shimArgs === undefined ? { file, args } : { file: shell, args: shimArgs }),
-        environment: marked,
-        watch: (pid) => watch(pid, path.basename(file), { id, rlimit }, rlimit === undefined ? undefined : slot, guard)
-      }
+      const passing = handingOn(program, marked)
+      const suits = (way: Way) => passing !== undefined || (way.layer === "namespace" && !way.throughShell)
+      return Either.map(choose(wanted, { isLinux, host: identity.host, as, suits }), (way) => {
+        const command = way?.layer === "namespace"
+          ? way.wrap([...(way.throughShell ? passing ?? [] : []), program, ...args], prologue(marked))
+          : [program, ...args]
+        const [file = program, ...rest] = command
+        const shimPasses = handingOn(file, marked)
+        const slot = hostLimit === undefined || shimPasses === undefined ? undefined : slots.free()
+        const rlimit = hostLimit === undefined || slot === undefined
+          ? undefined
+          : mark.rlimitFor(hostLimit, thread, slot)
+        const directory = way?.layer === "cgroup" ? path.join(way.directory, id) : undefined
+        const shim = (rlimit === undefined && directory === undefined) || shimPasses === undefined
+          ? undefined
+          : [
+            "-c",
+            [
+              ...(directory === undefined ? [] : [cgroup.joining]),
+              ...(rlimit === undefined ? [] : [mark.limiting]),
+              prologue(marked) + mark.becoming
+            ].join(" "),
+            rlimit?.value ?? shell,
+            ...(directory === undefined ? [] : [directory]),
+            ...shimPasses,
+            ...command
+          ]
+        if (directory !== undefined) cgroup.make(directory)
+        return {
+          ...(shim === undefined ? { file, args: rest } : { file: shell, args: shim }),
+          environment: marked,
+          watch: (pid) => watch(pid, path.basename(program), { id, rlimit }, rlimit && slot, guard, way, directory),
+          discard: () => {
+            if (directory !== undefined) cgroup.removeLater(directory)
+          }
+        }
+      })
     }
   }
 
@@ -203,17 +237,25 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     command: string,
     mark: mark.Mark,
     slot: number | undefined,
-    guard: guards.Guard | undefined
+    guard: guards.Guard | undefined,
+    way: Way | undefined,
+    directory: string | undefined
   ): Reaper {
     if (slot !== undefined) slots.take(slot)
     const layers = (): ReadonlyArray<Teardown.Layer> => [
       "group",
       "environment",
       ...(slot === undefined ? [] : ["rlimit" as const]),
-      ...(guard?.pid() === undefined ? [] : ["guard" as const])
+      ...(guard?.pid() === undefined ? [] : ["guard" as const]),
+      ...(way === undefined ? [] : [way.layer])
     ]
     const leader = processes.row(pid) ?? fallbackRow(pid)
-    const tracked = tracker.make({ table: processes, leader, mark, host, now })
+    const seal: Seal | undefined = way?.layer === "namespace"
+      ? namespace.watch(processes, leader)
+      : directory === undefined
+      ? undefined
+      : cgroup.watch(directory)
+    const tracked = tracker.make({ table: processes, leader, mark, host, now, seal })
     const rank = ({ by }: Found) => by === "leader" ? 0 : 1
     const members = () =>
       [...tracked.look()].sort((a, b) =>
@@ -224,7 +266,10 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       members: () => members().map(toMember),
       leaderEnded: tracked.leaderEnded,
       signal: (signal, to) => {
-        for (const found of to === "leader" ? [{ row: leader, by: "leader" as const }] : members()) {
+        // Behind a seal the leader is another process than the one that was started.
+        const seen = to === "tree" || seal !== undefined ? members() : []
+        for (const found of to === "leader" ? [tracked.leader()] : seen) {
+          if (found.seal && signal !== "SIGKILL") continue
           if (to === "leader" || !tracked.signalGroup(found, signal)) tracked.signal(found, signal)
         }
       },
@@ -240,6 +285,11 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
           now
         })
         if (slot !== undefined && report.survivors.length === 0) slots.release(slot)
+        if (directory !== undefined) {
+          // A host that exits does not come to do it later.
+          if (options.reason === "host-exit") cgroup.remove(directory)
+          else cgroup.removeLater(directory)
+        }
         return report
       }
     }

@@ -37,6 +37,8 @@ export interface ProcessTable {
     readonly by: "environment" | "rlimit" | undefined
     readonly certain: boolean
   }
+  /** The numbers that a process has, in the pid namespace of this host first and in its own last. */
+  readonly numbersOf: (pid: number | "self") => ReadonlyArray<number>
   /** For how many milliseconds a pid cannot come round again. */
   readonly pidReuseMs: number
 }
@@ -186,6 +188,10 @@ export const linux = (): ProcessTable => ({
     if (environ !== undefined && carriesEnvironment(environ, mark)) return { by: "environment", certain: true }
     return { by: undefined, certain: limits !== undefined && limits.length > 0 }
   },
+  numbersOf: (pid) => {
+    const numbers = /^NSpid:(.*)$/m.exec(readProc(`/proc/${pid}/status`)?.toString("latin1") ?? "")?.[1]
+    return numbers === undefined ? [] : numbers.trim().split(/\s+/).map(Number)
+  },
   // 32,768 forks take more than a second on any machine. Where the pid space is smaller, nothing is remembered.
   pidReuseMs: pidMax() >= 32768 ? 250 : 0
 })
@@ -250,6 +256,7 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
       const found = environments.get(row.pid)?.includes(mark.id) === true
       return { by: found ? "environment" : undefined, certain: false }
     },
+    numbersOf: () => [],
     pidReuseMs: 0
   }
 }

@@ -39,14 +39,15 @@ export function* sweep(options: Options): Sweep {
   const isDenied = (found: Found): boolean => denied.has(keyOf(found))
 
   let members = tracker.look(see)
+  const asked = (found: Found): boolean => !found.seal && !isDenied(found)
 
   for (const step of policy.steps) {
-    if (members.length === 0 || options.urgent()) break
+    if (members.every(({ seal }) => seal) || options.urgent()) break
     if (step.to === "leader" && !tracker.leaderAlive()) continue
     const stepBegan = now()
     const deadline = stepBegan + Duration.toMillis(step.wait)
     for (const found of members) {
-      if (step.to === "leader" && found.by !== "leader") continue
+      if (found.seal || (step.to === "leader" && found.by !== "leader")) continue
       if (step.to === "tree" && tracker.signalGroup(found, step.signal)) note(account, found).signal = step.signal
       else send(account, tracker, found, step.signal)
       // A stopped process takes a signal only once it goes on.
@@ -63,7 +64,7 @@ export function* sweep(options: Options): Sweep {
       if (!tracker.anyKnownAlive() || now() >= nextLook) {
         members = tracker.look(see)
         nextLook = now() + 100
-        if (members.every(isDenied)) break
+        if (!members.some(asked)) break
       }
     }
     members = tracker.look(see)
@@ -72,7 +73,7 @@ export function* sweep(options: Options): Sweep {
         signal: step.signal,
         to: step.to,
         durationMs: round(now() - stepBegan),
-        alive: members.length
+        alive: members.filter(({ seal }) => !seal).length
       })
     )
   }

@@ -7,17 +7,21 @@
 import type { Evidence } from "../../Teardown.js"
 import type { Mark } from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
+import type { Seal } from "./seal.js"
 
 export interface Found {
   readonly row: Row
   readonly by: Evidence
+  /** A part of the seal around the tree: its end is the end of all inside, so that nothing but a kill is for it. */
+  readonly seal: boolean
 }
 
 export interface Tracker {
-  readonly leader: Row
+  /** The program, or while that is not there yet, the process that is to become it. */
+  readonly leader: () => Found
   /** One look at the whole table. `act` is called for every living member the moment it is found, newest first. */
   readonly look: (act?: (found: Found) => void) => ReadonlyArray<Found>
-  /** Whether any process that was alive at the last look still is: a cheap question between two looks. */
+  /** Whether anybody but the seal who was alive at the last look still is: a cheap question between two looks. */
   readonly anyKnownAlive: () => boolean
   readonly leaderAlive: () => boolean
   /** To be called when the leader's end is known: from then on its group is trusted only while somebody is in it. */
@@ -29,6 +33,8 @@ export interface Tracker {
    * time to begin its next command between the end of the last one and its own. Tells whether that reached the member.
    */
   readonly signalGroup: (found: Found, signal: NodeJS.Signals) => boolean
+  /** Ends all in the seal at once. Tells whether there was a seal to do it. */
+  readonly killSealed: () => boolean
   readonly looks: () => number
   /** Whether the last look could not read all that it asked for, so that what it did not find may yet be there. */
   readonly blind: () => boolean
@@ -43,6 +49,7 @@ export interface Options {
   /** The host: never a member, and neither is anybody whose only tie is to be in its group or session. */
   readonly host: Row
   readonly now: () => number
+  readonly seal?: Seal | undefined
 }
 
 // Where pids come round faster, or may, a number without anybody in it means nothing after this time.
@@ -53,10 +60,10 @@ const rememberedAtMost = 8192
 /** Who a process is, for good. */
 export const key = (row: Row): string => `${row.pid}:${row.startTime}`
 
-export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
+export const make = ({ host, leader, mark, now, seal, table }: Options): Tracker => {
   const members = new Map<string, Evidence>([[key(leader), "leader"]])
   const strangers = new Map<number, { readonly startTime: number; readonly at: number }>()
-  let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader" }]
+  let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader", seal: false }]
   let groups = new Set<number>()
   let sessions = new Set<number>()
   let signalled = new Map<number, boolean>()
@@ -80,15 +87,18 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     }
     if (sessions.has(row.session)) return "session"
     if (groups.has(row.group)) return "group"
+    if (seal?.holds(row) === true) return seal.layer
     return row.parent > 1 && living.has(row.parent) ? "parent" : undefined
   }
 
-  const admit = (row: Row, by: Evidence, living: Map<number, string>): Found => {
+  const admit = (row: Row, tied: Evidence, living: Map<number, string>): Found => {
+    const part = seal?.partOf(row)
+    const by = part === "program" ? "leader" : part === "seal" ? "namespace" : tied
     members.set(key(row), by)
     living.set(row.pid, key(row))
     if (own(row.session) && row.session !== host.session) sessions.add(row.session)
     if (own(row.group) && row.session !== host.session) groups.add(row.group)
-    return { row, by }
+    return { row, by, seal: part === "seal" }
   }
 
   const look: Tracker["look"] = (act) => {
@@ -105,6 +115,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     lastLook = at
     looks++
     signalled = new Map()
+    seal?.refresh()
     // What is remembered of those who have gone is let go of now and then.
     const present = strangers.size > rememberedAtMost ? new Set<number>() : undefined
     const rows = table.rows((pid) => {
@@ -158,20 +169,27 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     }
     if (present !== undefined) { for (const pid of strangers.keys()) if (!present.has(pid)) strangers.delete(pid) }
     blind = !table.complete()
-    settled = table.settled() && !moved
+    settled = table.settled() && !moved && !(found.length === 0 && seal?.occupied() === true)
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     alive = found
     return found
   }
 
+  const lead = (): Found =>
+    alive.find(({ by }) => by === "leader")
+      ?? { row: leader, by: "leader", seal: seal?.partOf(leader) === "seal" }
+
   return {
-    leader,
+    leader: lead,
     look,
     looks: () => looks,
     blind: () => blind,
     settled: () => settled,
-    anyKnownAlive: () => alive.some(({ row }) => table.lives(row)),
-    leaderAlive: () => !leaderGone && table.lives(leader),
+    anyKnownAlive: () => alive.some(({ row, seal }) => !seal && table.lives(row)),
+    leaderAlive: () => {
+      const { row, seal } = lead()
+      return !seal && !(leaderGone && row.pid === leader.pid) && table.lives(row)
+    },
     leaderEnded: () => {
       leaderGone = true
       // Its number cannot be anybody else's yet. Without a mark that nobody loses, the group is all that tells: see who is
@@ -190,6 +208,8 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
     },
     signalGroup: ({ row }, signal) => {
       if (!own(row.group) || row.session === host.session) return false
+      // The first process of a namespace has no protection from outside.
+      if (seal?.layer === "namespace" && row.group === leader.group && signal !== "SIGKILL") return false
       const already = signalled.get(row.group)
       if (already !== undefined) return already
       let reached = false
@@ -200,6 +220,7 @@ export const make = ({ host, leader, mark, now, table }: Options): Tracker => {
       }
       signalled.set(row.group, reached)
       return reached
-    }
+    },
+    killSealed: () => seal?.kill() === true
   }
 }

@@ -7,6 +7,7 @@ import type { PlatformError } from "@effect/platform/Error"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
@@ -20,13 +21,14 @@ import * as Teardown from "../../Teardown.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import * as output from "./output.js"
-import type { Platform, Reaper, Stale } from "./platform.js"
+import type { Platform, Reaper, Stale, Start } from "./platform.js"
 import * as resolve from "./resolve.js"
 import type { Sweep } from "./sweep.js"
 
 export interface Settings {
   readonly platform: Platform
   readonly teardown: Teardown.Teardown
+  readonly seal: ProcessTree.Seal
   readonly onReport: (report: Teardown.TeardownReport) => Effect.Effect<void>
 }
 
@@ -97,8 +99,26 @@ const watch = (
   return { child, stdout, stderr, reaper, exit, command, sweep, live }
 }
 
+/** The system says that it would not start a program by throwing, or later by an event. */
+const fork = <A>(
+  start: Start,
+  options: ChildProcess.SpawnOptions,
+  started: (child: ChildProcess.ChildProcess, pid: number) => A,
+  refused: (error: Error) => void
+): A | undefined => {
+  let child: ChildProcess.ChildProcess | undefined
+  try {
+    child = ChildProcess.spawn(start.file, start.args, options)
+  } finally {
+    if (child?.pid === undefined) start.discard()
+  }
+  if (child.pid !== undefined) return started(child, child.pid)
+  child.once("error", refused)
+  return undefined
+}
+
 const spawn = Effect.fnUntraced(function*(
-  { platform }: Settings,
+  { platform, seal }: Settings,
   command: Command.StandardCommand,
   options: ProcessTree.StartOptions
 ) {
@@ -115,26 +135,30 @@ const spawn = Effect.fnUntraced(function*(
     ? command.args
     : platform.shellArguments([command.command, ...command.args].join(" "))
   const failed = resolve.fromErrno("spawn", command.command)
+  const as = {
+    ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
+    ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
+  }
   const spawned = yield* Effect.try({
-    try: () => {
-      const start = platform.start(file, args, environment)
-      const child = ChildProcess.spawn(start.file, start.args, {
-        cwd,
-        env: start.environment,
-        detached: platform.detached,
-        windowsHide: true,
-        windowsVerbatimArguments: shell !== undefined,
-        stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
-        ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
-        ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
-      })
-      if (child.pid !== undefined) return watch(child, start.watch(child.pid), exit, command)
-      child.once("error", (error) => Deferred.unsafeDone(refused, Exit.fail(failed(error))))
-      return undefined
-    },
+    try: () =>
+      Either.map(platform.start(file, args, environment, options.seal ?? seal, as), (start) =>
+        fork(
+          start,
+          {
+            cwd,
+            env: start.environment,
+            detached: platform.detached,
+            windowsHide: true,
+            windowsVerbatimArguments: shell !== undefined,
+            stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
+            ...as
+          },
+          (child, pid) => watch(child, start.watch(pid), exit, command),
+          (error) => Deferred.unsafeDone(refused, Exit.fail(failed(error)))
+        )),
     catch: failed
   })
-  return spawned ?? (yield* Deferred.await(refused))
+  return (yield* spawned) ?? (yield* Deferred.await(refused))
 })
 
 const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
@@ -234,12 +258,13 @@ const startOne = (
   settings: Settings,
   command: Command.StandardCommand,
   options: ProcessTree.StartOptions
-): Effect.Effect<ProcessTree.ProcessTree, PlatformError, Scope.Scope> =>
+): Effect.Effect<ProcessTree.ProcessTree, PlatformError | ProcessTree.ContainmentUnavailable, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.flatMap(spawn(settings, command, options), (spawned) =>
-      makeTree(settings, spawned, options.teardown ?? settings.teardown)),
-    ({ teardown }, exit) =>
-      teardown(reasonOf(exit))
+    Effect.flatMap(
+      spawn(settings, command, options),
+      (spawned) => makeTree(settings, spawned, options.teardown ?? settings.teardown)
+    ),
+    ({ teardown }, exit) => teardown(reasonOf(exit))
   ).pipe(
     Effect.map(({ tree }) => tree),
     Effect.tap((tree) =>
@@ -258,7 +283,7 @@ export const start = (
   settings: Settings,
   command: Command.Command,
   options: ProcessTree.StartOptions = {}
-): Effect.Effect<ProcessTree.ProcessTree, PlatformError, Scope.Scope> => {
+): Effect.Effect<ProcessTree.ProcessTree, PlatformError | ProcessTree.ContainmentUnavailable, Scope.Scope> => {
   const [first, ...rest] = Command.flatten(command)
   return rest.reduce(
     (left, part) =>
@@ -266,7 +291,7 @@ export const start = (
         const fed = Command.stdin(part, tree.stdout)
         return fed._tag === "PipedCommand" ? left : Effect.zipRight(
           Effect.forkScoped(Effect.ignore(Stream.runDrain(tree.stderr))),
-          startOne(settings, fed, { teardown: options.teardown })
+          startOne(settings, fed, { teardown: options.teardown, seal: options.seal })
         )
       }),
     startOne(settings, first, options)

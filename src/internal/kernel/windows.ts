@@ -1,6 +1,7 @@
 import * as Either from "effect/Either"
 import * as ChildProcess from "node:child_process"
 import * as path from "node:path"
+import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import type { Platform, Reaper } from "./platform.js"
 import type { Sweep } from "./sweep.js"
@@ -25,7 +26,10 @@ export const make = (
   shell: process.env["ComSpec"] ?? "C:\\Windows\\System32\\cmd.exe",
   shellArguments: (line) => ["/d", "/s", "/c", `"${line}"`],
   resolve: (program) => Either.right(program),
-  start: (file, args, environment) => ({ file, args, environment, watch: (pid) => watch(pid, file, run) })
+  start: (file, args, environment, seal) =>
+    seal === "namespace" || seal === "cgroup"
+      ? Either.left(new ProcessTree.ContainmentUnavailable({ layer: seal, why: "only Linux has it" }))
+      : Either.right({ file, args, environment, watch: (pid) => watch(pid, file, run), discard: () => {} })
 })
 
 const watch = (

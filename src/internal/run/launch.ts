@@ -138,7 +138,10 @@ const spawnFailed = (
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>>
 ) =>
-(cause: PlatformError): AgentError.AgentError => {
+(cause: PlatformError | ProcessTree.ContainmentUnavailable): AgentError.AgentError => {
+  if (cause._tag === "ContainmentUnavailable") {
+    return new AgentError.AgentSpawnError({ agent, program, cwd, reason: "containment", detail: cause.message, cause })
+  }
   if (cause.description?.includes("E2BIG") === true) return tooLarge(agent, args, variables)
   const reason = cause._tag !== "SystemError"
     ? "other"
@@ -154,7 +157,11 @@ const spawnFailed = (
 /** Starts what the driver plans for a request. */
 export const launch = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  options: { readonly program: string | undefined; readonly teardown: Teardown.Teardown | undefined },
+  options: {
+    readonly program: string | undefined
+    readonly teardown: Teardown.Teardown | undefined
+    readonly seal: ProcessTree.Seal | undefined
+  },
   request: AgentRequest.AgentRequest
 ) {
   const agent = driver.name
@@ -223,6 +230,7 @@ export const launch = Effect.fnUntraced(function*<S>(
   )
   const tree = yield* spawner.start(command, {
     teardown: options.teardown ?? driver.teardown,
+    seal: options.seal,
     stdin: plan.stdin === undefined ? "ignore" : undefined
   }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
   return { context, tree }

@@ -31,6 +31,7 @@ export interface Options extends AgentRun.Options {
 const settle = (layer: Options, run: AgentRun.Options) => ({
   program: layer.program,
   teardown: run.teardown ?? layer.teardown,
+  seal: run.seal ?? layer.seal,
   maxLineBytes: Math.min(run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024, lines.longestLine),
   stderrTailBytes: run.stderrTailBytes ?? layer.stderrTailBytes ?? 16 * 1024,
   drainMs: Duration.toMillis(run.drain ?? layer.drain ?? "500 millis"),
