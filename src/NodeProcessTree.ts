@@ -17,6 +17,7 @@ import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
+import * as limits from "./internal/kernel/limits.js"
 import * as onReport from "./internal/kernel/onReport.js"
 import * as owner from "./internal/kernel/owner.js"
 import type { Platform } from "./internal/kernel/platform.js"
@@ -74,11 +75,14 @@ const platform = (options?: Options): Platform =>
  * @category constructors
  */
 export const make = Effect.fnUntraced(function*(options?: Options) {
+  yield* Effect.orDie(limits.check(options?.limits ?? {}))
   const reports = yield* PubSub.sliding<Teardown.TeardownReport>(256)
   const settings: internal.Settings = {
     platform: platform(options),
     teardown: options?.teardown ?? Teardown.graceful(),
     seal: options?.seal ?? "none",
+    limits: options?.limits,
+    usage: options?.usage,
     onReport: (report) =>
       Effect.zipRight(
         PubSub.publish(reports, report),

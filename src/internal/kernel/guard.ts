@@ -7,15 +7,18 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Ledger from "./ledger.js"
+import { onLines } from "./lines.js"
 import * as mark from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
+import type { Asked } from "./sampler.js"
+import * as sampling from "./sampling.js"
 
 /** What the guard has to know: all that the host ever starts as a tree carries this mark, or a part of it. */
 export interface Watch {
   readonly id: string
   readonly rlimit: Ledger.Ledger["rlimit"]
-  /** When the host was started: nothing of its trees is older. */
-  readonly hostStart: number
+  /** Nothing of its trees is older. */
+  readonly host: Row
   readonly ledger: string | undefined
 }
 
@@ -48,7 +51,8 @@ const findProgram = (): string | undefined =>
 const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
   const program = findProgram()
   const ledger = directory === undefined ? undefined : Ledger.fileOf(directory, id)
-  const watch: Watch = { id, rlimit, hostStart: host.startTime, ledger }
+  const watch: Watch = { id, rlimit, host, ledger }
+  const looks = sampling.get(host)
   let child: ChildProcess.ChildProcess | undefined
   let starts = 0
   let deaths = 0
@@ -68,7 +72,7 @@ const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
   }
 
   const launch = (): void => {
-    if (program === undefined || starts >= startsAtMost) return
+    if (program === undefined || starts >= startsAtMost) return looks.by(undefined)
     starts++
     const around = process.env[mark.variable]
     const started = ChildProcess.spawn(process.execPath, [program, JSON.stringify(watch)], {
@@ -76,7 +80,7 @@ const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
       env: { ELECTRON_RUN_AS_NODE: "1", ...(around === undefined ? {} : { [mark.variable]: around }) },
       cwd: "/",
       detached: true,
-      stdio: ["pipe", "ignore", "ignore"],
+      stdio: ["pipe", "pipe", "ignore"],
       windowsHide: true
     })
     const died = (why: string): void => {
@@ -90,10 +94,15 @@ const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
     started.once("error", (error) => died(error.message))
     started.once("exit", (code, signal) => died(signal === null ? `with exit code ${code}` : `of ${signal}`))
     started.stdin.on("error", () => {})
+    started.stdout.on("error", () => {})
     // Nothing of it keeps the host alive.
     started.unref()
-    if ("unref" in started.stdin && typeof started.stdin.unref === "function") started.stdin.unref()
+    for (const pipe of [started.stdin, started.stdout]) {
+      if ("unref" in pipe && typeof pipe.unref === "function") pipe.unref()
+    }
     child = started
+    onLines(started.stdout, (line) => looks.hear(JSON.parse(line)))
+    looks.by((asked: Asked) => void started.stdin.write(`${JSON.stringify(asked)}\n`))
   }
 
   launch()

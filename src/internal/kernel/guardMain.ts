@@ -1,19 +1,24 @@
 /**
  * The program of the guard: a process of its own that outlives its host by one sweep. It waits for the end of the pipe
- * that only the host holds, which comes however the host ends, and then ends whatever carries the host's mark.
+ * that only the host holds, which comes however the host ends, and then ends whatever carries the host's mark. Until
+ * then it looks at the trees that it is asked to, and tells what they use.
  *
  * Started by `guard.ts` with a `Watch` as its argument. Imports nothing of Effect: it has to be small.
  */
+import { now } from "./clock.js"
 import type { Watch } from "./guard.js"
 import { kill, makeAccount } from "./kill.js"
 import { remove } from "./ledger.js"
+import { onLines } from "./lines.js"
 import * as processTable from "./processTable.js"
 import * as remains from "./remains.js"
+import * as sampler from "./sampler.js"
 
 /** However the sweep goes, the guard is not to stay. */
 const sweepBoundMs = 10_000
 
-const now = (): number => performance.now()
+/** Of a host that does not read, only what it must know is kept. */
+const unreadAtMost = 65536
 
 const watch: Watch = JSON.parse(process.argv[2] ?? "")
 const table = processTable.forSystem(process.platform === "linux")
@@ -30,7 +35,14 @@ const finish = (): void => {
 const sweep = (): void => {
   const own = table.row(process.pid)
   if (own === undefined) return finish()
-  const tracked = remains.track({ table, self: own, now, id: watch.id, rlimit: watch.rlimit, since: watch.hostStart })
+  const tracked = remains.track({
+    table,
+    self: own,
+    now,
+    id: watch.id,
+    rlimit: watch.rlimit,
+    since: watch.host.startTime
+  })
   const deadline = now() + sweepBoundMs
   const killing = kill(makeAccount(), tracked, tracked.look(), () => now() >= deadline)
   const step = (): void => {
@@ -42,6 +54,16 @@ const sweep = (): void => {
   step()
 }
 
+const ask = sampler.make({
+  host: watch.host,
+  now,
+  tell: (told) => {
+    if (told.reading.exceeded === undefined && process.stdout.writableLength > unreadAtMost) return
+    process.stdout.write(`${JSON.stringify(told)}\n`)
+  }
+})
+
+process.stdout.on("error", () => {})
 process.stdin.on("error", () => {})
 process.stdin.once("close", sweep)
-process.stdin.resume()
+onLines(process.stdin, (line) => ask(JSON.parse(line)))

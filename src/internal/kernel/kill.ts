@@ -40,7 +40,7 @@ export const send = (account: Account, tracker: Tracker, found: Found, signal: N
 }
 
 /** Stops everybody, in as many looks as it takes until nobody new turns up. */
-const freeze = (account: Account, tracker: Tracker, pastDeadline: () => boolean): ReadonlyArray<Found> => {
+export const freeze = (account: Account, tracker: Tracker, pastDeadline: () => boolean): ReadonlyArray<Found> => {
   const frozen = new Set<string>()
   let members: ReadonlyArray<Found> = []
   for (let pass = 0; pass < 20 && !pastDeadline(); pass++) {

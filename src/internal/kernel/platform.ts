@@ -5,6 +5,7 @@ import type { PlatformError } from "@effect/platform/Error"
 import type * as Either from "effect/Either"
 import type * as ProcessTree from "../../ProcessTree.js"
 import type * as Teardown from "../../Teardown.js"
+import type { Wanted } from "./gauge.js"
 import type { Finding } from "./probe.js"
 import type { Sweep } from "./sweep.js"
 
@@ -12,7 +13,8 @@ export interface Start {
   readonly file: string
   readonly args: ReadonlyArray<string>
   readonly environment: Record<string, string>
-  readonly watch: (pid: number) => Reaper
+  /** `wanted` if somebody wants to know what the tree uses. */
+  readonly watch: (pid: number, wanted: Wanted | undefined) => Reaper
   /** To be called when nothing was started. */
   readonly discard: () => void
 }
@@ -45,6 +47,8 @@ export interface Platform {
   readonly sweepStale: () => ReadonlyArray<Stale>
   readonly probe: () => { readonly findings: ReadonlyArray<Finding>; readonly warnings: ReadonlyArray<string> }
   readonly detached: boolean
+  /** Whether it can be seen what a tree uses. */
+  readonly measures: boolean
   readonly shell: string
   readonly shellArguments: (line: string) => ReadonlyArray<string>
   readonly resolve: (

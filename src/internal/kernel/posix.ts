@@ -5,17 +5,20 @@ import * as path from "node:path"
 import type * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import * as cgroup from "./cgroup.js"
+import { now } from "./clock.js"
+import * as gauge from "./gauge.js"
 import * as guards from "./guard.js"
 import * as identity from "./identity.js"
 import * as ledger from "./ledger.js"
 import * as mark from "./mark.js"
-import * as namespace from "./namespace.js"
 import type { Platform, Reaper, Stale } from "./platform.js"
 import * as probe from "./probe.js"
 import * as table from "./processTable.js"
 import * as remains from "./remains.js"
 import * as resolve from "./resolve.js"
-import type { Seal } from "./seal.js"
+import * as sampling from "./sampling.js"
+import type { Sealed } from "./sealed.js"
+import * as sealed from "./sealed.js"
 import { choose, shell, type Way } from "./seals.js"
 import * as slots from "./slots.js"
 import { sweep } from "./sweep.js"
@@ -29,8 +32,6 @@ const shellsOwn = new Set(["IFS", "LINENO", "OPTIND", "PPID", "PS1", "PS2", "PS4
 
 /** Whether a shell hands a variable on as it is. dash drops those whose names it could not spell itself. */
 const passesShell = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !shellsOwn.has(name)
-
-const now = (): number => performance.now()
 
 const ownLimits = (): string => {
   try {
@@ -77,8 +78,25 @@ const fallbackRow = (pid: number): table.Row => ({
   startTime: 0,
   state: "R",
   command: "",
-  dead: false
+  dead: false,
+  ticks: 0,
+  childTicks: 0,
+  pages: 0
 })
+
+interface Started {
+  readonly pid: number
+  /** A moment before it was started. */
+  readonly before: number
+  readonly command: string
+  readonly mark: mark.Mark
+  readonly slot: number | undefined
+  readonly guard: guards.Guard | undefined
+  readonly way: Way | undefined
+  /** Of its cgroup. */
+  readonly directory: string | undefined
+  readonly wanted: gauge.Wanted | undefined
+}
 
 const toMember = ({ by, row }: Found): ProcessTree.Member => ({
   pid: row.pid,
@@ -102,6 +120,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
 
   const probeLimit = (): void => {
     if (probed) return
+    table.rememberAll()
     hostLimit = probeRlimit(thread)
     probed = true
   }
@@ -152,7 +171,8 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
           seesAll,
           now,
           urgent: () => false,
-          outputHeld: () => false
+          outputHeld: () => false,
+          gauge: gauge.none
         })
       }
     })
@@ -160,6 +180,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
 
   return {
     detached: true,
+    measures: isLinux,
     sweepStale,
     probe: () => {
       probeLimit()
@@ -220,10 +241,22 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
             ...command
           ]
         if (directory !== undefined) cgroup.make(directory)
+        const before = now()
         return {
           ...(shim === undefined ? { file, args: rest } : { file: shell, args: shim }),
           environment: marked,
-          watch: (pid) => watch(pid, path.basename(program), { id, rlimit }, rlimit && slot, guard, way, directory),
+          watch: (pid, wanted) =>
+            watch({
+              pid,
+              before,
+              command: path.basename(program),
+              mark: { id, rlimit },
+              slot: rlimit && slot,
+              guard,
+              way,
+              directory,
+              wanted
+            }),
           discard: () => {
             if (directory !== undefined) cgroup.removeLater(directory)
           }
@@ -232,15 +265,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     }
   }
 
-  function watch(
-    pid: number,
-    command: string,
-    mark: mark.Mark,
-    slot: number | undefined,
-    guard: guards.Guard | undefined,
-    way: Way | undefined,
-    directory: string | undefined
-  ): Reaper {
+  function watch({ before, command, directory, guard, mark, pid, slot, wanted, way }: Started): Reaper {
     if (slot !== undefined) slots.take(slot)
     const layers = (): ReadonlyArray<Teardown.Layer> => [
       "group",
@@ -250,12 +275,32 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       ...(way === undefined ? [] : [way.layer])
     ]
     const leader = processes.row(pid) ?? fallbackRow(pid)
-    const seal: Seal | undefined = way?.layer === "namespace"
-      ? namespace.watch(processes, leader)
+    const seal: Sealed | undefined = way?.layer === "namespace"
+      ? { layer: "namespace" }
       : directory === undefined
       ? undefined
-      : cgroup.watch(directory)
-    const tracked = tracker.make({ table: processes, leader, mark, host, now, seal })
+      : { layer: "cgroup", directory }
+    const tracked = tracker.make({
+      table: processes,
+      leader,
+      mark,
+      host,
+      before,
+      now,
+      seal: seal === undefined ? undefined : sealed.watch(seal, processes, leader)
+    })
+    const measured = wanted === undefined ? gauge.none : gauge.make(processes, wanted)
+    const stopSampling = wanted === undefined ? () => {} : sampling.get(host).sample({
+      id: mark.id,
+      rlimit: mark.rlimit === undefined
+        ? undefined
+        : { value: mark.rlimit.value, from: `${mark.rlimit.from}`, to: `${mark.rlimit.to}` },
+      leader,
+      before,
+      seal,
+      limits: wanted.limits,
+      endedSeconds: 0
+    }, measured.hear)
     const rank = ({ by }: Found) => by === "leader" ? 0 : 1
     const members = () =>
       [...tracked.look()].sort((a, b) =>
@@ -277,6 +322,8 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         const report = yield* sweep({
           ...options,
           tracker: tracked,
+          // A host that is about to exit reads no report.
+          gauge: options.reason === "host-exit" ? gauge.none : measured,
           pid,
           command,
           layers,
@@ -284,6 +331,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
           seesAll,
           now
         })
+        stopSampling()
         if (slot !== undefined && report.survivors.length === 0) slots.release(slot)
         if (directory !== undefined) {
           // A host that exits does not come to do it later.

@@ -4,6 +4,7 @@
  */
 import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
+import { now } from "./clock.js"
 import type { Mark } from "./mark.js"
 import { carriesEnvironment, carriesRlimit } from "./mark.js"
 
@@ -17,6 +18,17 @@ export interface Row {
   readonly state: string
   readonly command: string
   readonly dead: boolean
+  /** What it has computed, and what those of its children had that it waited for; in clock ticks. */
+  readonly ticks: number
+  readonly childTicks: number
+  /** What it has in memory, in pages, those that it shares included. */
+  readonly pages: number
+}
+
+/** A mark that a process carries. `certain` is false when an absent one may only be hidden. */
+interface Marked {
+  readonly by: "environment" | "rlimit" | undefined
+  readonly certain: boolean
 }
 
 export interface ProcessTable {
@@ -32,13 +44,13 @@ export interface ProcessTable {
   readonly row: (pid: number) => Row | undefined
   /** Whether the process of this row still lives. */
   readonly lives: (row: Row) => boolean
-  /** Which mark of the tree the process carries. `certain` is false when an absent mark may be one that is hidden. */
-  readonly markOf: (row: Row, mark: Mark) => {
-    readonly by: "environment" | "rlimit" | undefined
-    readonly certain: boolean
-  }
+  readonly markOf: (row: Row, mark: Mark) => Marked
   /** The numbers that a process has, in the pid namespace of this host first and in its own last. */
   readonly numbersOf: (pid: number | "self") => ReadonlyArray<number>
+  /** Notes that the process of this pid is there now. */
+  readonly remember: (pid: number) => void
+  /** Whether the process that has this pid was noted before a moment: a cheaper question than for its row. */
+  readonly wasThere: (pid: number, before: number) => boolean
   /** For how many milliseconds a pid cannot come round again. */
   readonly pidReuseMs: number
 }
@@ -49,7 +61,7 @@ let refused = false
 const refusals = new Set(["EMFILE", "ENFILE", "ENOMEM"])
 
 /** Reads a file of /proc into one shared buffer: these files have no size, are small, and are read by the thousand. */
-const readProc = (() => {
+export const readProc = (() => {
   let buffer = Buffer.allocUnsafe(16384)
   return (path: string): Buffer | undefined => {
     let fd: number
@@ -83,7 +95,7 @@ export const parseStat = (pid: number, text: string): Row | undefined => {
   const open = text.indexOf("(")
   const close = text.lastIndexOf(")")
   if (open < 0 || close < open) return undefined
-  const fields = text.slice(close + 2).split(" ", 20)
+  const fields = text.slice(close + 2).split(" ", 22)
   const state = fields[0]
   const startTime = Number(fields[19])
   if (state === undefined || !Number.isFinite(startTime)) return undefined
@@ -96,7 +108,10 @@ export const parseStat = (pid: number, text: string): Row | undefined => {
     state,
     command: text.slice(open + 1, close),
     // A process whose main thread has ended while others run is shown as a zombie, and is not dead.
-    dead: state === "X" || (state === "Z" && !(Number(fields[17]) > 1))
+    dead: state === "X" || (state === "Z" && !(Number(fields[17]) > 1)),
+    ticks: Number(fields[11]) + Number(fields[12]),
+    childTicks: Number(fields[13]) + Number(fields[14]),
+    pages: Number(fields[21])
   }
 }
 
@@ -125,6 +140,8 @@ const justDied = (row: Row): boolean => {
   return true
 }
 
+let listed: { readonly names: ReadonlyArray<string>; readonly pids: ReadonlyArray<number> } = { names: [], pids: [] }
+
 const listProc = (): ReadonlyArray<number> | undefined => {
   let names: ReadonlyArray<string>
   try {
@@ -132,13 +149,51 @@ const listProc = (): ReadonlyArray<number> | undefined => {
   } catch {
     return undefined
   }
+  // Most looks come a few milliseconds after another one, and find the same names.
+  if (names.length === listed.names.length && names.every((name, index) => name === listed.names[index])) {
+    return listed.pids
+  }
   const pids: Array<number> = []
   for (const name of names) {
     const first = name.charCodeAt(0)
     if (first > 47 && first < 58) pids.push(Number(name))
   }
-  return pids.sort((a, b) => b - a)
+  listed = { names, pids: pids.sort((a, b) => b - a) }
+  return listed.pids
 }
+
+/**
+ * Who was there when. The directory of a process in /proc has an inode of its own, which nobody gets who has the pid after
+ * it: so a look need not read those again that were there before its tree.
+ */
+const noted = new Map<number, { readonly inode: number; readonly at: number }>()
+
+const inodeOf = (pid: number): number | undefined => {
+  try {
+    return fs.lstatSync(`/proc/${pid}`, { throwIfNoEntry: false })?.ino
+  } catch {
+    return undefined
+  }
+}
+
+const remember = (pid: number): void => {
+  const inode = inodeOf(pid)
+  if (inode !== undefined && noted.get(pid)?.inode !== inode) noted.set(pid, { inode, at: now() })
+}
+
+const wasThere = (inodeOf: (pid: number) => number | undefined) => (pid: number, before: number): boolean => {
+  const entry = noted.get(pid)
+  return entry !== undefined && entry.at < before && inodeOf(pid) === entry.inode
+}
+
+const forgetAllBut = (pids: ReadonlyArray<number>): void => {
+  if (noted.size < 2 * pids.length + 1024) return
+  const present = new Set(pids)
+  for (const pid of noted.keys()) if (!present.has(pid)) noted.delete(pid)
+}
+
+/** Notes all who are there: what a look later costs depends on it. */
+export const rememberAll = (): void => listProc()?.forEach(remember)
 
 const listsAtMost = 8
 let settled = true
@@ -166,11 +221,32 @@ function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean)
   }
 }
 
+interface Marks {
+  readonly limits: string | undefined
+  readonly environ: () => Buffer | undefined
+}
+
+const marksOf = (pid: number): Marks => ({
+  limits: readProc(`/proc/${pid}/limits`)?.toString("latin1"),
+  environ: () => readProc(`/proc/${pid}/environ`)
+})
+
+const recognise = ({ environ, limits }: Marks, mark: Mark): Marked => {
+  if (mark.rlimit !== undefined && limits !== undefined && carriesRlimit(limits, mark.rlimit)) {
+    return { by: "rlimit", certain: true }
+  }
+  const block = environ()
+  if (block !== undefined && carriesEnvironment(block, mark)) return { by: "environment", certain: true }
+  return { by: undefined, certain: mark.rlimit !== undefined && limits !== undefined && limits.length > 0 }
+}
+
 export const linux = (): ProcessTable => ({
   rows: (skip) => {
     refused = false
     const pids = listProc()
-    return pids === undefined ? undefined : procRows(pids, skip)
+    if (pids === undefined) return undefined
+    forgetAllBut(pids)
+    return procRows(pids, skip)
   },
   complete: () => !refused,
   settled: () => settled,
@@ -179,22 +255,58 @@ export const linux = (): ProcessTable => ({
     const current = rowOf(row.pid)
     return current !== undefined && current.startTime === row.startTime && !current.dead
   },
-  markOf: (row, mark) => {
-    const limits = mark.rlimit === undefined ? undefined : readProc(`/proc/${row.pid}/limits`)
-    if (mark.rlimit !== undefined && limits !== undefined && carriesRlimit(limits.toString("latin1"), mark.rlimit)) {
-      return { by: "rlimit", certain: true }
-    }
-    const environ = readProc(`/proc/${row.pid}/environ`)
-    if (environ !== undefined && carriesEnvironment(environ, mark)) return { by: "environment", certain: true }
-    return { by: undefined, certain: limits !== undefined && limits.length > 0 }
-  },
+  markOf: (row, mark) => recognise(marksOf(row.pid), mark),
   numbersOf: (pid) => {
     const numbers = /^NSpid:(.*)$/m.exec(readProc(`/proc/${pid}/status`)?.toString("latin1") ?? "")?.[1]
     return numbers === undefined ? [] : numbers.trim().split(/\s+/).map(Number)
   },
+  remember,
+  wasThere: wasThere(inodeOf),
   // 32,768 forks take more than a second on any machine. Where the pid space is smaller, nothing is remembered.
   pidReuseMs: pidMax() >= 32768 ? 250 : 0
 })
+
+const memoized = <A>(read: (pid: number) => A): (pid: number) => A => {
+  const known = new Map<number, { readonly value: A }>()
+  return (pid) => {
+    const seen = known.get(pid)
+    if (seen !== undefined) return seen.value
+    const value = read(pid)
+    known.set(pid, { value })
+    return value
+  }
+}
+
+/**
+ * The table of one moment, for many readers: what one of them has read the others need not. Nobody can be sure from it
+ * that a tree is empty.
+ */
+export const moment = (): ProcessTable => {
+  const table = linux()
+  refused = false
+  const pids = listProc()
+  if (pids !== undefined) forgetAllBut(pids)
+  const row = memoized(rowOf)
+  const environ = memoized((pid) => {
+    const block = readProc(`/proc/${pid}/environ`)
+    return block === undefined ? undefined : Buffer.from(block)
+  })
+  const marks = memoized((pid): Marks => ({ ...marksOf(pid), environ: () => environ(pid) }))
+  function* rows(skip: (pid: number) => boolean, all: ReadonlyArray<number>): Generator<Row> {
+    for (const pid of all) {
+      const found = skip(pid) ? undefined : row(pid)
+      if (found !== undefined) yield found
+    }
+  }
+  return {
+    ...table,
+    rows: (skip) => pids === undefined ? undefined : rows(skip, pids),
+    settled: () => false,
+    row,
+    markOf: ({ pid }, mark) => recognise(marks(pid), mark),
+    wasThere: wasThere(memoized(inodeOf))
+  }
+}
 
 /** What `ps` must print for `parsePs`, in the C locale and in UTC. */
 const psArguments: ReadonlyArray<string> = ["-A", "-o", "pid=,ppid=,pgid=,state=,lstart=,comm="]
@@ -217,7 +329,10 @@ export const parsePs = (text: string): ReadonlyArray<Row> =>
       startTime,
       state: state.charAt(0),
       command: path.slice(path.lastIndexOf("/") + 1),
-      dead: state.startsWith("Z")
+      dead: state.startsWith("Z"),
+      ticks: 0,
+      childTicks: 0,
+      pages: 0
     }]
   })
 
@@ -245,6 +360,8 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
         return error instanceof Error && "code" in error && error.code === "EPERM"
       }
     },
+    remember: () => {},
+    wasThere: () => false,
     markOf: (row, mark) => {
       environments ??= new Map(
         (ps(["-A", "-E", "-ww", "-o", "pid=,command="]) ?? "").split("\n").map((line) => {

@@ -6,6 +6,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Teardown from "../../Teardown.js"
+import type { Gauge } from "./gauge.js"
 import { keyOf, kill, makeAccount, note, send } from "./kill.js"
 import type { Row } from "./processTable.js"
 import type { Found, Tracker } from "./tracker.js"
@@ -27,10 +28,11 @@ export interface Options {
   /** Whether the polite part is to be cut short. */
   readonly urgent: () => boolean
   readonly outputHeld: () => boolean
+  readonly gauge: Gauge
 }
 
 export function* sweep(options: Options): Sweep {
-  const { now, policy, tracker } = options
+  const { gauge, now, policy, tracker } = options
   const began = now()
   const account = makeAccount()
   const { denied, seen } = account
@@ -38,8 +40,14 @@ export function* sweep(options: Options): Sweep {
   const see = (found: Found): void => void note(account, found)
   const isDenied = (found: Found): boolean => denied.has(keyOf(found))
 
-  let members = tracker.look(see)
   const asked = (found: Found): boolean => !found.seal && !isDenied(found)
+  const look = () => {
+    const found = tracker.look(see)
+    if (!tracker.blind()) gauge.see(found)
+    return found
+  }
+
+  let members = look()
 
   for (const step of policy.steps) {
     if (members.every(({ seal }) => seal) || options.urgent()) break
@@ -62,12 +70,12 @@ export function* sweep(options: Options): Sweep {
       urgent = options.urgent()
       if (step.to === "leader" && !tracker.leaderAlive()) break
       if (!tracker.anyKnownAlive() || now() >= nextLook) {
-        members = tracker.look(see)
+        members = look()
         nextLook = now() + 100
         if (!members.some(asked)) break
       }
     }
-    members = tracker.look(see)
+    if (members.length > 0) members = look()
     steps.push(
       new Teardown.StepReport({
         signal: step.signal,
@@ -104,6 +112,7 @@ export function* sweep(options: Options): Sweep {
     notes: options.notes(),
     looks: tracker.looks(),
     outputHeld: options.outputHeld(),
+    ...gauge.says(),
     durationMs: round(now() - began)
   })
 }

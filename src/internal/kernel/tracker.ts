@@ -48,6 +48,8 @@ export interface Options {
   readonly mark: Mark
   /** The host: never a member, and neither is anybody whose only tie is to be in its group or session. */
   readonly host: Row
+  /** A moment before the leader was started, if it is known: who was there then is a stranger. */
+  readonly before?: number | undefined
   readonly now: () => number
   readonly seal?: Seal | undefined
 }
@@ -60,7 +62,9 @@ const rememberedAtMost = 8192
 /** Who a process is, for good. */
 export const key = (row: Row): string => `${row.pid}:${row.startTime}`
 
-export const make = ({ host, leader, mark, now, seal, table }: Options): Tracker => {
+export const make = (
+  { before = Number.NEGATIVE_INFINITY, host, leader, mark, now, seal, table }: Options
+): Tracker => {
   const members = new Map<string, Evidence>([[key(leader), "leader"]])
   const strangers = new Map<number, { readonly startTime: number; readonly at: number }>()
   let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader", seal: false }]
@@ -120,8 +124,12 @@ export const make = ({ host, leader, mark, now, seal, table }: Options): Tracker
     const present = strangers.size > rememberedAtMost ? new Set<number>() : undefined
     const rows = table.rows((pid) => {
       present?.add(pid)
+      if (pid <= 1 || pid === host.pid) return true
       const stranger = strangers.get(pid)
-      return pid <= 1 || pid === host.pid || (stranger !== undefined && at - stranger.at < table.pidReuseMs)
+      if (stranger !== undefined && at - stranger.at < table.pidReuseMs) return true
+      if (!table.wasThere(pid, before)) return false
+      strangers.set(pid, { startTime: Number.NaN, at })
+      return true
     })
     blind = rows === undefined
     if (rows === undefined) return alive
@@ -134,6 +142,7 @@ export const make = ({ host, leader, mark, now, seal, table }: Options): Tracker
       const stranger = strangers.get(row.pid)
       if (row.startTime < leader.startTime) {
         strangers.set(row.pid, { startTime: row.startTime, at })
+        table.remember(row.pid)
         continue
       }
       let by = tie(row, living)

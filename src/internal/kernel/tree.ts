@@ -20,6 +20,7 @@ import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
+import * as limits from "./limits.js"
 import * as output from "./output.js"
 import type { Platform, Reaper, Stale, Start } from "./platform.js"
 import * as resolve from "./resolve.js"
@@ -29,7 +30,15 @@ export interface Settings {
   readonly platform: Platform
   readonly teardown: Teardown.Teardown
   readonly seal: ProcessTree.Seal
+  readonly limits: ProcessTree.Limits | undefined
+  readonly usage: boolean | undefined
   readonly onReport: (report: Teardown.TeardownReport) => Effect.Effect<void>
+}
+
+/** That the tree went beyond a limit. */
+interface Over {
+  readonly now: () => boolean
+  readonly await: Effect.Effect<void>
 }
 
 interface Spawned {
@@ -38,6 +47,7 @@ interface Spawned {
   readonly stderr: output.Output
   readonly reaper: Reaper
   readonly exit: Deferred.Deferred<ProcessTree.Exit>
+  readonly overLimit: Over
   readonly command: Command.StandardCommand
   readonly sweep: (policy: Teardown.Teardown, reason: Teardown.Reason) => Sweep
   readonly live: hostExit.LiveTree
@@ -65,6 +75,7 @@ const watch = (
   child: ChildProcess.ChildProcess,
   reaper: Reaper,
   exit: Deferred.Deferred<ProcessTree.Exit>,
+  overLimit: Over,
   command: Command.StandardCommand
 ): Spawned => {
   // Errors after the start are those of pipes whose other end has gone: the end of the process tells more.
@@ -85,7 +96,7 @@ const watch = (
     return reaper.end({
       policy,
       reason,
-      urgent: () => hurried || hostExit.urgent(),
+      urgent: () => hurried || overLimit.now() || hostExit.urgent(),
       outputHeld: stdout.held
     })
   }
@@ -96,7 +107,7 @@ const watch = (
     }
   }
   hostExit.add(live)
-  return { child, stdout, stderr, reaper, exit, command, sweep, live }
+  return { child, stdout, stderr, reaper, exit, overLimit, command, sweep, live }
 }
 
 /** The system says that it would not start a program by throwing, or later by an event. */
@@ -118,11 +129,14 @@ const fork = <A>(
 }
 
 const spawn = Effect.fnUntraced(function*(
-  { platform, seal }: Settings,
+  settings: Settings,
   command: Command.StandardCommand,
   options: ProcessTree.StartOptions
 ) {
+  const { platform } = settings
+  const allowed = yield* limits.settle(settings, options, platform.measures)
   const exit = yield* Deferred.make<ProcessTree.Exit>()
+  const exceeded = yield* Deferred.make<void>()
   const refused = yield* Deferred.make<never, PlatformError>()
   const environment = environmentOf(command)
   const cwd = yield* Option.match(command.cwd, {
@@ -139,9 +153,18 @@ const spawn = Effect.fnUntraced(function*(
     ...(Option.isSome(command.uid) ? { uid: command.uid.value } : {}),
     ...(Option.isSome(command.gid) ? { gid: command.gid.value } : {})
   }
+  let over = false
+  const wanted = allowed === undefined ? undefined : {
+    limits: allowed,
+    onLimit: () => {
+      over = true
+      Deferred.unsafeDone(exceeded, Exit.void)
+    }
+  }
+  const overLimit = { now: () => over, await: Deferred.await(exceeded) }
   const spawned = yield* Effect.try({
     try: () =>
-      Either.map(platform.start(file, args, environment, options.seal ?? seal, as), (start) =>
+      Either.map(platform.start(file, args, environment, options.seal ?? settings.seal, as), (start) =>
         fork(
           start,
           {
@@ -153,7 +176,7 @@ const spawn = Effect.fnUntraced(function*(
             stdio: [options.stdin ?? stdio(command.stdin), stdio(command.stdout), stdio(command.stderr)],
             ...as
           },
-          (child, pid) => watch(child, start.watch(pid), exit, command),
+          (child, pid) => watch(child, start.watch(pid, wanted), exit, overLimit, command),
           (error) => Deferred.unsafeDone(refused, Exit.fail(failed(error)))
         )),
     catch: failed
@@ -171,14 +194,14 @@ const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
   }).pipe(onNativeTime)
 
 const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawned, policy: Teardown.Teardown) {
-  const { child, command, exit, live, reaper, stderr, stdout, sweep } = spawned
+  const { child, command, exit, live, overLimit, reaper, stderr, stdout, sweep } = spawned
   const done = yield* Deferred.make<Teardown.TeardownReport>()
 
   const end = (reason: Teardown.Reason) =>
     Effect.suspend(() => {
       stdout.discard()
       stderr.discard()
-      return drive(sweep(policy, reason))
+      return drive(sweep(reason === "limit" ? { ...policy, steps: [] } : policy, reason))
     }).pipe(
       Effect.tap((report) =>
         Effect.annotateCurrentSpan({
@@ -228,7 +251,7 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
     teardown: teardown("completed"),
     report: Deferred.await(done)
   }
-  return { tree, teardown }
+  return { tree, teardown, keepLimits: Effect.zipRight(overLimit.await, teardown("limit")) }
 })
 
 const writeTo = (
@@ -266,6 +289,7 @@ const startOne = (
     ),
     ({ teardown }, exit) => teardown(reasonOf(exit))
   ).pipe(
+    Effect.tap(({ keepLimits }) => Effect.forkScoped(keepLimits)),
     Effect.map(({ tree }) => tree),
     Effect.tap((tree) =>
       typeof command.stdin === "string" || options.stdin !== undefined
@@ -291,7 +315,7 @@ export const start = (
         const fed = Command.stdin(part, tree.stdout)
         return fed._tag === "PipedCommand" ? left : Effect.zipRight(
           Effect.forkScoped(Effect.ignore(Stream.runDrain(tree.stderr))),
-          startOne(settings, fed, { teardown: options.teardown, seal: options.seal })
+          startOne(settings, fed, { ...options, stdin: undefined })
         )
       }),
     startOne(settings, first, options)

@@ -23,6 +23,7 @@ export const make = (
     warnings: ["processes cannot be seen on this system: nothing is claimed about what is left"]
   }),
   detached: false,
+  measures: false,
   shell: process.env["ComSpec"] ?? "C:\\Windows\\System32\\cmd.exe",
   shellArguments: (line) => ["/d", "/s", "/c", `"${line}"`],
   resolve: (program) => Either.right(program),

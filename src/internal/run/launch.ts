@@ -10,7 +10,6 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import * as ProcessTree from "../../ProcessTree.js"
-import type * as Teardown from "../../Teardown.js"
 import * as environment from "./environment.js"
 import { locate } from "./locate.js"
 
@@ -157,10 +156,8 @@ const spawnFailed = (
 /** Starts what the driver plans for a request. */
 export const launch = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  options: {
+  options: Pick<ProcessTree.StartOptions, "teardown" | "seal" | "limits" | "usage"> & {
     readonly program: string | undefined
-    readonly teardown: Teardown.Teardown | undefined
-    readonly seal: ProcessTree.Seal | undefined
   },
   request: AgentRequest.AgentRequest
 ) {
@@ -231,6 +228,8 @@ export const launch = Effect.fnUntraced(function*<S>(
   const tree = yield* spawner.start(command, {
     teardown: options.teardown ?? driver.teardown,
     seal: options.seal,
+    limits: options.limits,
+    usage: options.usage,
     stdin: plan.stdin === undefined ? "ignore" : undefined
   }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
   return { context, tree }

@@ -32,6 +32,8 @@ const settle = (layer: Options, run: AgentRun.Options) => ({
   program: layer.program,
   teardown: run.teardown ?? layer.teardown,
   seal: run.seal ?? layer.seal,
+  limits: { ...layer.limits, ...run.limits },
+  usage: run.usage ?? layer.usage,
   maxLineBytes: Math.min(run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024, lines.longestLine),
   stderrTailBytes: run.stderrTailBytes ?? layer.stderrTailBytes ?? 16 * 1024,
   drainMs: Duration.toMillis(run.drain ?? layer.drain ?? "500 millis"),

@@ -1,0 +1,10 @@
+import * as cgroup from "./cgroup.js"
+import * as namespace from "./namespace.js"
+import type { ProcessTable, Row } from "./processTable.js"
+import type { Seal } from "./seal.js"
+
+/** What has to be known of a seal to look into it, also for another process. */
+export type Sealed = { readonly layer: "namespace" } | { readonly layer: "cgroup"; readonly directory: string }
+
+export const watch = (sealed: Sealed, table: ProcessTable, leader: Row): Seal =>
+  sealed.layer === "namespace" ? namespace.watch(table, leader) : cgroup.watch(sealed.directory)
