@@ -113,6 +113,7 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
     owner: Effect.sync(owner.self),
     isAlive: (other) => Effect.sync(() => owner.lives(other)),
     reports: Stream.fromPubSub(reports),
+    scratch: Effect.try({ try: settings.platform.scratch, catch: resolve.fromErrno("scratch", "mkdir") }),
     host: Effect.sync(() => ({
       platform: process.platform,
       arch: process.arch,

@@ -296,6 +296,8 @@ export type Owner = typeof Owner.Type
  * - `start`: see the function of the same name.
  * - `reports`: the reports of all teardowns from now on; a slow reader loses the oldest beyond 256.
  * - `host`: where the processes run.
+ * - `scratch`: a directory for temporary files of what is started. What is in it when this host is killed is removed
+ *   after the trees have ended, by whoever ends them.
  * - `containment`, `sweepStale`: see `Containment.probe` and `Containment.sweepStale`.
  * - `owner`, `isAlive`: who this host is, and whether another one, or a process of its trees, may still be at work. Of a
  *   host on another machine or in another pid namespace nothing is known, so that it counts as alive.
@@ -323,6 +325,7 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
   ) => Effect.Effect<ProcessTree, PlatformError | ContainmentUnavailable, Scope.Scope>
   readonly reports: Stream.Stream<Teardown.TeardownReport>
   readonly host: Effect.Effect<Host>
+  readonly scratch: Effect.Effect<string, PlatformError>
   readonly containment: Effect.Effect<Containment>
   readonly sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>>
   readonly owner: Effect.Effect<Owner>

@@ -22,6 +22,9 @@ export interface Input {
   readonly graceMs?: number | undefined
   /** Waits for so many sleepers with the mark. */
   readonly sleepers?: readonly [mark: string, count: number] | undefined
+  readonly seal?: ProcessTree.Seal | undefined
+  /** Where this host looks for the tools that seal. */
+  readonly path?: string | undefined
   readonly underRunMain?: boolean | undefined
   /** For `repeat`: the last argument of each tree in turn. */
   readonly variants?: ReadonlyArray<string> | undefined
@@ -29,9 +32,14 @@ export interface Input {
 
 const input: Input = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"))
 const teardown = Teardown.graceful(input.graceMs ?? 300)
+const PATH = process.env.PATH
+if (input.path !== undefined) process.env.PATH = input.path
 
 const startWith = (...more: ReadonlyArray<string>) =>
-  ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args, ...more), { teardown })
+  ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args, ...more).pipe(Command.env({ PATH })), {
+    teardown,
+    seal: input.seal
+  })
 
 const start = startWith()
 

@@ -374,6 +374,7 @@ describe("the end of a sweep", () => {
       leaderEnded: () => {},
       signal: () => "gone",
       signalGroup: () => false,
+      pending: () => false,
       killSealed: () => false,
       looks: () => count,
       blind: () => false,

@@ -4,9 +4,10 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { build } from "esbuild"
 import { spawn } from "node:child_process"
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { chownSync, writeFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { waitUntil } from "./Processes.js"
 import * as TempDir from "./TempDir.js"
@@ -28,20 +29,52 @@ interface Host {
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
+/** The program and the guard, with all that they need, in a folder that is a user's own: the repository may not be theirs. */
+const bundled = (script: URL, folder: string, user: number) =>
+  Effect.promise(async () => {
+    await build({
+      entryPoints: [fileURLToPath(script), join(root, "dist/internal/kernel/guardMain.js")],
+      entryNames: "[name]",
+      outdir: folder,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      tsconfig: join(root, "tsconfig.base.json"),
+      logLevel: "error"
+    })
+    writeFileSync(join(folder, "package.json"), "{\"type\":\"module\"}")
+    chownSync(folder, user, user)
+    return {
+      args: [join(folder, `${basename(fileURLToPath(script), ".ts")}.js`)],
+      cwd: folder,
+      uid: user,
+      gid: user,
+      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
+    }
+  })
+
 /**
  * Runs a TypeScript program by the Node of the tests. `input` is written to a file whose path is the program's only
  * argument: neither its arguments nor its environment carry the mark of a test. It is killed at the end of the scope.
  */
-export const start = (script: URL, input: unknown): Effect.Effect<Host, never, Scope.Scope> =>
+export const start = (
+  script: URL,
+  input: unknown,
+  options?: { readonly user?: number | undefined }
+): Effect.Effect<Host, never, Scope.Scope> =>
   Effect.gen(function*() {
-    const file = join(yield* TempDir.make, "input.json")
+    const folder = yield* TempDir.make
+    const file = join(folder, "input.json")
+    const { args, ...more } = options?.user === undefined
+      ? { args: ["--import", "tsx", fileURLToPath(script)], cwd: root }
+      : yield* bundled(script, folder, options.user)
     const ended = yield* Deferred.make<Exit>()
     let printed = ""
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
         writeFileSync(file, JSON.stringify(input))
-        const started = spawn(process.execPath, ["--import", "tsx", fileURLToPath(script), file], {
-          cwd: root,
+        const started = spawn(process.execPath, [...args, file], {
+          ...more,
           stdio: ["ignore", "pipe", "pipe"]
         })
         for (const output of [started.stdout, started.stderr]) {

@@ -41,10 +41,13 @@ export const placeOf = (mountinfo: string, own: string): string | undefined => {
   return path.resolve(unescape(point), `.${place.slice(prefix.length)}`)
 }
 
-/** The directory of this process, or nothing where the second version is not mounted. */
-export const own = (): string | undefined => placeOf(read("/proc/self/mountinfo"), read("/proc/self/cgroup"))
-
 export const nameOf = (host: string): string => `effect-agents-${host}`
+
+/** The directory for the trees of this host, there or not; nothing where the second version is not mounted. */
+export const directoryOf = (host: string): string | undefined => {
+  const own = placeOf(read("/proc/self/mountinfo"), read("/proc/self/cgroup"))
+  return own === undefined ? undefined : path.join(own, nameOf(host))
+}
 
 /** A directory and all below it, those below first: a descendant may have made some. */
 const withChildren = (directory: string): ReadonlyArray<string> => {
@@ -81,7 +84,7 @@ export const remove = (directory: string): void => {
   for (const one of withChildren(directory)) tried(() => fs.rmdirSync(one))
 }
 
-/** The same without waiting, and the directory of the host too when it was the last in it. */
+/** The same for that of a tree, without waiting, and for the directory of the host when it was the last in it. */
 export const removeLater = (directory: string): void => {
   const next = ([first, ...rest]: ReadonlyArray<string>): void => {
     if (first !== undefined) fs.rmdir(first, () => next(rest))
@@ -101,6 +104,7 @@ export const watch = (directory: string): Seal => {
       )
     },
     partOf: () => undefined,
+    pending: () => false,
     // Asked once more, of the process itself: its number may have become another's since the list was read.
     holds: (row: Row) => inside.has(row.pid) && read(`/proc/${row.pid}/cgroup`).includes(name),
     occupied: () => isPopulated(directory),

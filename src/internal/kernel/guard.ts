@@ -20,6 +20,9 @@ export interface Watch {
   /** Nothing of its trees is older. */
   readonly host: Row
   readonly ledger: string | undefined
+  /** The directories of its cgroups and of its temporary files, there or not. */
+  readonly cgroup: string | undefined
+  readonly scratch: string | undefined
 }
 
 export interface Guard {
@@ -33,6 +36,8 @@ export interface Options {
   readonly rlimit: Ledger.Ledger["rlimit"]
   readonly host: Row
   readonly table: ProcessTable
+  readonly cgroup: string | undefined
+  readonly scratch: string
   /** The directory of the ledgers. */
   readonly directory: string | undefined
 }
@@ -48,10 +53,10 @@ const findProgram = (): string | undefined =>
     .map((file) => fileURLToPath(new URL(file, import.meta.url)))
     .find((file) => fs.existsSync(file))
 
-const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
+const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options): Guard => {
   const program = findProgram()
   const ledger = directory === undefined ? undefined : Ledger.fileOf(directory, id)
-  const watch: Watch = { id, rlimit, host, ledger }
+  const watch: Watch = { id, rlimit, host, ledger, cgroup, scratch }
   const looks = sampling.get(host)
   let child: ChildProcess.ChildProcess | undefined
   let starts = 0
@@ -67,7 +72,9 @@ const make = ({ directory, host, id, rlimit, table }: Options): Guard => {
       host: Ledger.identityOf(host),
       guard: guard === undefined ? undefined : Ledger.identityOf(guard),
       id,
-      rlimit
+      rlimit,
+      cgroup,
+      scratch
     })
   }
 

@@ -5,6 +5,7 @@
  *
  * Started by `guard.ts` with a `Watch` as its argument. Imports nothing of Effect: it has to be small.
  */
+import * as cgroup from "./cgroup.js"
 import { now } from "./clock.js"
 import type { Watch } from "./guard.js"
 import { kill, makeAccount } from "./kill.js"
@@ -13,6 +14,7 @@ import { onLines } from "./lines.js"
 import * as processTable from "./processTable.js"
 import * as remains from "./remains.js"
 import * as sampler from "./sampler.js"
+import * as scratch from "./scratch.js"
 
 /** However the sweep goes, the guard is not to stay. */
 const sweepBoundMs = 10_000
@@ -28,6 +30,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGU
 }
 
 const finish = (): void => {
+  if (watch.cgroup !== undefined) cgroup.remove(watch.cgroup)
+  if (watch.scratch !== undefined) scratch.remove(watch.scratch)
   if (watch.ledger !== undefined) remove(watch.ledger)
   process.exit(0)
 }
@@ -35,14 +39,7 @@ const finish = (): void => {
 const sweep = (): void => {
   const own = table.row(process.pid)
   if (own === undefined) return finish()
-  const tracked = remains.track({
-    table,
-    self: own,
-    now,
-    id: watch.id,
-    rlimit: watch.rlimit,
-    since: watch.host.startTime
-  })
+  const tracked = remains.track({ ...watch, table, self: own, now, since: watch.host.startTime })
   const deadline = now() + sweepBoundMs
   const killing = kill(makeAccount(), tracked, tracked.look(), () => now() >= deadline)
   const step = (): void => {

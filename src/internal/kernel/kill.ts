@@ -11,7 +11,7 @@ const cleanLooks = 6
 const betweenLooks = 2
 
 export interface Ended {
-  readonly found: Found
+  found: Found
   signal: string | undefined
 }
 
@@ -28,6 +28,7 @@ export const keyOf = ({ row }: Found): string => key(row)
 export const note = ({ seen }: Account, found: Found): Ended => {
   const id = keyOf(found)
   const entry = seen.get(id) ?? { found, signal: undefined }
+  entry.found = found
   seen.set(id, entry)
   return entry
 }

@@ -4,7 +4,9 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as cgroups from "./cgroup.js"
 import type { Row } from "./processTable.js"
+import * as scratches from "./scratch.js"
 
 /** A host, or its guard: a process by pid and start time. */
 export interface Identity {
@@ -21,6 +23,9 @@ export interface Ledger {
   readonly guard: Identity | undefined
   readonly id: string
   readonly rlimit: Range | undefined
+  /** The directory of the cgroups of its trees, and that of their temporary files. There or not. */
+  readonly cgroup?: string | undefined
+  readonly scratch?: string | undefined
 }
 
 /** The values of the hard limit that the trees of a host have, and the thread whose id they are made of. */
@@ -105,6 +110,10 @@ const isRange = (value: unknown): value is Range =>
   && typeof value.to === "string" && /^\d{1,20}$/.test(value.to)
   && "thread" in value && Number.isInteger(value.thread)
 
+/** A directory whose name is that of the host: nothing else is emptied on the word of a file. */
+const isNamed = (value: unknown, name: string): value is string | undefined =>
+  value === undefined || (typeof value === "string" && path.isAbsolute(value) && path.basename(value) === name)
+
 export const parse = (text: string): Ledger | undefined => {
   let value: unknown
   try {
@@ -114,11 +123,12 @@ export const parse = (text: string): Ledger | undefined => {
   }
   if (typeof value !== "object" || value === null) return undefined
   const fields: { readonly [key: string]: unknown } = { ...value }
-  const { boot, guard, host, id, namespace, rlimit, version } = fields
+  const { boot, cgroup, guard, host, id, namespace, rlimit, scratch, version } = fields
   return version === 1 && typeof boot === "string" && typeof namespace === "string" && isIdentity(host)
       && (guard === undefined || isIdentity(guard)) && typeof id === "string" && /^[\da-f]{24}$/.test(id)
       && (rlimit === undefined || isRange(rlimit))
-    ? { version, boot, namespace, host, guard, id, rlimit }
+      && isNamed(cgroup, cgroups.nameOf(id)) && isNamed(scratch, scratches.nameOf(id))
+    ? { version, boot, namespace, host, guard, id, rlimit, cgroup, scratch }
     : undefined
 }
 
@@ -171,8 +181,9 @@ export const claim = (
     } catch {
       return []
     }
-    // Nothing of an earlier boot is left, whatever the numbers say.
+    // No process of an earlier boot is left, whatever the numbers say.
     if (ledger.boot !== here.boot) {
+      if (ledger.scratch !== undefined) scratches.remove(ledger.scratch)
       remove(taken)
       return []
     }

@@ -11,8 +11,14 @@ import type { Seal } from "./seal.js"
 /** A command line, the program first. */
 export type CommandLine = ReadonlyArray<string>
 
+/** A command line behind a seal. `prologue` is for a shell in front of it. */
+export type Wrap = (command: CommandLine, prologue: string) => CommandLine
+
+/** For root, bwrap covers parts of /proc, and no sandbox inside could mount one of its own. */
+const uncovering = "umount /proc/sys /proc/sysrq-trigger /proc/irq /proc/bus 2>/dev/null; exec \"$@\""
+
 /** The monitor ends with the program; the first process stays while orphans live. */
-export const bwrap = (tool: string, setsid: string) => (command: CommandLine): CommandLine => [
+export const bwrap = (tool: string, setsid: string, shell: string, isRoot: boolean): Wrap => (command, prologue) => [
   tool,
   "--dev-bind",
   "/",
@@ -21,28 +27,29 @@ export const bwrap = (tool: string, setsid: string) => (command: CommandLine): C
   "--proc",
   "/proc",
   "--",
+  ...(isRoot ? [shell, "-c", prologue + uncovering, shell] : []),
   setsid,
   ...command
 ]
 
-/** Ends with the program, and all others in the namespace with it. The first process is a shell: signals that nobody
- * handles do not reach a first process, so that it cannot be the program. In the foreground, which keeps its input. */
-export const unshare =
-  (tool: string, setsid: string, shell: string, isRoot: boolean) =>
-  (command: CommandLine, prologue: string): CommandLine => [
-    tool,
-    ...(isRoot ? [] : ["--map-current-user"]),
-    "--pid",
-    "--fork",
-    "--mount-proc",
-    "--",
-    shell,
-    "-c",
-    `${prologue}"$@"; exit $?`,
-    shell,
-    setsid,
-    ...command
-  ]
+/**
+ * Ends with the program, and all others in the namespace with it. The first process is a shell, for one without handlers
+ * hears no signals; it runs the program in the foreground, which keeps its input.
+ */
+export const unshare = (tool: string, setsid: string, shell: string, isRoot: boolean): Wrap => (command, prologue) => [
+  tool,
+  ...(isRoot ? [] : ["--map-current-user"]),
+  "--pid",
+  "--fork",
+  "--mount-proc",
+  "--",
+  shell,
+  "-c",
+  `${prologue}"$@"; exit $?`,
+  shell,
+  setsid,
+  ...command
+]
 
 /** What a program prints that finds itself sealed: the table shows its own number, and it is the second process. */
 export const script = "read -r pid rest </proc/self/stat; echo \"$pid $$\""
@@ -94,6 +101,7 @@ export const watch = (table: ProcessTable, monitor: Row): Seal => {
       return isSame(row, monitor) ? program === undefined ? "program" : "seal" : undefined
     },
     holds: (row) => initSeen && row.parent === init?.pid,
+    pending: () => (program === undefined || !table.lives(program)) && table.lives(monitor),
     // Whoever is inside has a whole chain of parents up to the first process, which is there until all others are dead.
     occupied: () => false,
     // The monitor first: how it ends is how the leader is said to have ended.

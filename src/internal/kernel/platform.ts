@@ -44,6 +44,8 @@ export type Stale =
   | { readonly _tag: "Corrupt"; readonly file: string }
 
 export interface Platform {
+  /** Makes the directory for temporary files that goes with this host, or throws. */
+  readonly scratch: () => string
   readonly sweepStale: () => ReadonlyArray<Stale>
   readonly probe: () => { readonly findings: ReadonlyArray<Finding>; readonly warnings: ReadonlyArray<string> }
   readonly detached: boolean

@@ -17,6 +17,7 @@ import * as table from "./processTable.js"
 import * as remains from "./remains.js"
 import * as resolve from "./resolve.js"
 import * as sampling from "./sampling.js"
+import * as scratch from "./scratch.js"
 import type { Sealed } from "./sealed.js"
 import * as sealed from "./sealed.js"
 import { choose, shell, type Way } from "./seals.js"
@@ -32,6 +33,9 @@ const shellsOwn = new Set(["IFS", "LINENO", "OPTIND", "PPID", "PS1", "PS2", "PS4
 
 /** Whether a shell hands a variable on as it is. dash drops those whose names it could not spell itself. */
 const passesShell = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !shellsOwn.has(name)
+
+/** How often a signal waits for its program, 5 milliseconds each. */
+const triesToDeliver = 200
 
 const ownLimits = (): string => {
   try {
@@ -116,6 +120,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
   let hostLimit: string | undefined
   let probed = !isLinux
   const thread = slots.thread()
+  const cgroups = isLinux ? cgroup.directoryOf(identity.host) : undefined
   const canSetVariables = fs.existsSync(environmentProgram)
 
   const probeLimit = (): void => {
@@ -133,6 +138,8 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       rlimit: range === undefined ? undefined : { from: String(range.from), to: String(range.to), thread },
       host,
       table: processes,
+      cgroup: cgroups,
+      scratch: scratch.directoryOf(identity.host),
       directory: ledger.directory(process.env)
     })
   }
@@ -154,12 +161,24 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     if (directory === undefined || !isLinux) return []
     return ledger.claim(directory, ledger.identityOf(host), isAlive(processes)).map((claimed): Stale => {
       if (claimed._tag === "Corrupt") return claimed
-      const { id, host: dead, rlimit } = claimed.ledger
-      const tracked = remains.track({ table: processes, self: host, now, id, rlimit, since: dead.startTime })
+      const { cgroup: directory, id, host: dead, rlimit, scratch: files } = claimed.ledger
+      const tracked = remains.track({
+        table: processes,
+        self: host,
+        now,
+        id,
+        rlimit,
+        since: dead.startTime,
+        cgroup: directory
+      })
       return {
         _tag: "Host",
         pid: dead.pid,
-        done: claimed.done,
+        done: () => {
+          if (directory !== undefined) cgroup.remove(directory)
+          if (files !== undefined) scratch.remove(files)
+          claimed.done()
+        },
         sweep: sweep({
           tracker: tracked,
           pid: dead.pid,
@@ -181,6 +200,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
   return {
     detached: true,
     measures: isLinux,
+    scratch: () => scratch.make(identity.host),
     sweepStale,
     probe: () => {
       probeLimit()
@@ -195,7 +215,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         findings: [
           ...(isLinux ? probe.linux(facts) : probe.posix(facts)),
           ...(["cgroup", "namespace"] as const).map((layer): probe.Finding =>
-            Either.match(choose(layer, { isLinux, host: identity.host, as: {}, suits: () => true }), {
+            Either.match(choose(layer, { isLinux, cgroup: cgroups, as: {}, suits: () => true }), {
               onLeft: ({ why }) => ({ layer, available: false, why }),
               onRight: () => ({ layer, available: true, why: "" })
             })
@@ -215,7 +235,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       const marked = { ...environment, [mark.variable]: around === undefined ? id : `${around}:${id}` }
       const passing = handingOn(program, marked)
       const suits = (way: Way) => passing !== undefined || (way.layer === "namespace" && !way.throughShell)
-      return Either.map(choose(wanted, { isLinux, host: identity.host, as, suits }), (way) => {
+      return Either.map(choose(wanted, { isLinux, cgroup: cgroups, as, suits }), (way) => {
         const command = way?.layer === "namespace"
           ? way.wrap([...(way.throughShell ? passing ?? [] : []), program, ...args], prologue(marked))
           : [program, ...args]
@@ -306,18 +326,23 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       [...tracked.look()].sort((a, b) =>
         rank(a) - rank(b) || a.row.startTime - b.row.startTime || a.row.pid - b.row.pid
       )
+    const deliver = (signal: Teardown.Signal, to: "leader" | "tree", tries: number): void => {
+      // Behind a seal the leader is another process than the one that was started, and may be yet to come.
+      const seen = to === "tree" || seal !== undefined ? members() : []
+      if (tracked.pending() && tries > 0) {
+        setTimeout(() => deliver(signal, to, tries - 1), 5)
+        return
+      }
+      for (const found of to === "leader" ? [tracked.leader()] : seen) {
+        if (found.seal && signal !== "SIGKILL") continue
+        if (to === "leader" || !tracked.signalGroup(found, signal)) tracked.signal(found, signal)
+      }
+    }
     return {
       pid,
       members: () => members().map(toMember),
       leaderEnded: tracked.leaderEnded,
-      signal: (signal, to) => {
-        // Behind a seal the leader is another process than the one that was started.
-        const seen = to === "tree" || seal !== undefined ? members() : []
-        for (const found of to === "leader" ? [tracked.leader()] : seen) {
-          if (found.seal && signal !== "SIGKILL") continue
-          if (to === "leader" || !tracked.signalGroup(found, signal)) tracked.signal(found, signal)
-        }
-      },
+      signal: (signal, to) => deliver(signal, to, triesToDeliver),
       end: function*(options) {
         const report = yield* sweep({
           ...options,

@@ -1,5 +1,6 @@
 /** All that a host which is dead left behind: whatever carries the part of its marks that its trees have in common. */
 import * as fs from "node:fs"
+import * as cgroups from "./cgroup.js"
 import type { Range } from "./ledger.js"
 import type { Mark } from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
@@ -14,6 +15,8 @@ interface Options {
   readonly rlimit: Range | undefined
   /** When the dead host was started. */
   readonly since: number
+  /** The directory of the cgroups of its trees, there or not. */
+  readonly cgroup: string | undefined
 }
 
 const namespaceOf = (pid: number | "self"): string | undefined => {
@@ -48,7 +51,7 @@ const certain = (options: Options, range: Range): ProcessTable["markOf"] => {
 }
 
 export const track = (options: Options): tracker.Tracker => {
-  const { id, now, rlimit, self, since, table } = options
+  const { cgroup, id, now, rlimit, self, since, table } = options
   return tracker.make({
     table: rlimit === undefined ? table : { ...table, markOf: certain(options, rlimit) },
     // No single leader, and no group to trust: marks alone, and who is tied to those that carry them.
@@ -58,6 +61,7 @@ export const track = (options: Options): tracker.Tracker => {
       rlimit: rlimit === undefined ? undefined : { value: "", from: BigInt(rlimit.from), to: BigInt(rlimit.to) }
     },
     host: self,
-    now
+    now,
+    seal: cgroup === undefined ? undefined : cgroups.watch(cgroup)
   })
 }

@@ -12,6 +12,8 @@ export interface Seal {
   readonly partOf: (row: Row) => "seal" | "program" | undefined
   /** Whether the seal alone tells that a process is inside. */
   readonly holds: (row: Row) => boolean
+  /** Whether the program is yet to come, or has ended and that is yet to be told: a matter of milliseconds. */
+  readonly pending: () => boolean
   /** Whether somebody is inside, also one that no look can see. */
   readonly occupied: () => boolean
   /** Ends all who are inside in one moment. Tells whether there was anything to end. */

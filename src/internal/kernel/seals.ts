@@ -1,5 +1,6 @@
 /**
- * Which seals this machine has: found out by doing it once, and kept for the life of the process.
+ * Which seals this machine has: found out by doing it once, and kept for the life of the process. A tool that is not
+ * there is looked for again.
  */
 import * as Either from "effect/Either"
 import { globalValue } from "effect/GlobalValue"
@@ -11,12 +12,12 @@ import * as cgroup from "./cgroup.js"
 import * as namespace from "./namespace.js"
 import type { As } from "./platform.js"
 
-/** How a tree is sealed. `wrap` puts the tool that does it in front of a command line, `prologue` in front of a shell's. */
+/** How a tree is sealed. `throughShell` tells that a shell is the first in the namespace to have the environment. */
 export type Way =
   | {
     readonly layer: "namespace"
     readonly throughShell: boolean
-    readonly wrap: (command: namespace.CommandLine, prologue: string) => namespace.CommandLine
+    readonly wrap: namespace.Wrap
   }
   | { readonly layer: "cgroup"; readonly directory: string }
 
@@ -59,7 +60,7 @@ const run = ([file = "", ...args]: namespace.CommandLine, as: As, expected: (sai
       ? `did not answer within ${boundMs} ms`
       : done.error.message
   }
-  if (done.status === 0 && expected(done.stdout.trim())) return undefined
+  if (done.status === 0) return expected(done.stdout.trim()) ? undefined : "what it starts is not sealed"
   const [said = ""] = done.stderr.trim().split("\n")
   const tool = `${path.basename(file)}: `
   return said === ""
@@ -69,34 +70,29 @@ const run = ([file = "", ...args]: namespace.CommandLine, as: As, expected: (sai
     : said
 }
 
-const tryNamespace = (name: "bwrap" | "unshare", as: As): Try => {
-  const tool = find(name)
-  const setsid = find("setsid")
-  if (tool === undefined) return Either.left("not installed")
-  if (setsid === undefined) return Either.left("setsid is not installed")
-  const wrap = name === "bwrap"
-    ? namespace.bwrap(tool, setsid)
-    : namespace.unshare(tool, setsid, shell, (as.uid ?? process.getuid?.()) === 0)
+const tryNamespace = (name: "bwrap" | "unshare", tool: string, setsid: string, as: As): Try => {
+  const isRoot = (as.uid ?? process.getuid?.()) === 0
+  const wrap = namespace[name](tool, setsid, shell, isRoot)
   const why = run(wrap([shell, "-c", namespace.script], ""), as, (said) => said === namespace.scriptSays)
   return why === undefined
-    ? Either.right({ layer: "namespace", throughShell: name === "unshare", wrap })
+    ? Either.right({ layer: "namespace", throughShell: isRoot || name === "unshare", wrap })
     : Either.left(why)
 }
 
 const showPlace = "while read -r line; do echo \"$line\"; done </proc/self/cgroup"
 
-const tryCgroup = (host: string, as: As): Try => {
-  const own = cgroup.own()
-  if (own === undefined) return Either.left("the second version of cgroups is not mounted, or not where this host is")
+const tryCgroup = (directory: string | undefined, as: As): Try => {
+  if (directory === undefined) {
+    return Either.left("the second version of cgroups is not mounted, or not where this host is")
+  }
   if (as.uid !== undefined && as.uid !== process.getuid?.()) return Either.left("another user may not join it")
-  const directory = path.join(own, cgroup.nameOf(host))
   const probe = path.join(directory, "probe")
   const made = cgroup.make(probe)
   const why = made === undefined
     ? run(
       [shell, "-c", `${cgroup.joining} ${showPlace}`, shell, probe],
       as,
-      (said) => said.includes(cgroup.nameOf(host))
+      (said) => said.includes(path.basename(directory))
     )
     : made
   const killed = why ?? (cgroup.kill(probe) ? undefined : "this kernel has no cgroup.kill")
@@ -107,13 +103,23 @@ const tryCgroup = (host: string, as: As): Try => {
 const names = ["bwrap", "unshare", "cgroup"] as const
 type Name = typeof names[number]
 
-const attempt = (name: Name, host: string, as: As): Try => {
-  const key = `${name}:${as.uid ?? ""}:${as.gid ?? ""}`
-  const known = tried.get(key)
+const once = (key: ReadonlyArray<string | number | undefined>, attempt: () => Try): Try => {
+  const known = tried.get(key.join(":"))
   if (known !== undefined) return known
-  const found = name === "cgroup" ? tryCgroup(host, as) : tryNamespace(name, as)
-  tried.set(key, found)
+  const found = attempt()
+  tried.set(key.join(":"), found)
   return found
+}
+
+const attempt = (name: Name, directory: string | undefined, as: As): Try => {
+  if (name === "cgroup") return once([name, as.uid], () => tryCgroup(directory, as))
+  const tool = find(name)
+  const setsid = find("setsid")
+  return tool === undefined
+    ? Either.left("not installed")
+    : setsid === undefined
+    ? Either.left("setsid is not installed")
+    : once([name, tool, setsid, as.uid, as.gid], () => tryNamespace(name, tool, setsid, as))
 }
 
 const wanted: { readonly [seal in Exclude<ProcessTree.Seal, "none">]: ReadonlyArray<Name> } = {
@@ -124,8 +130,8 @@ const wanted: { readonly [seal in Exclude<ProcessTree.Seal, "none">]: ReadonlyAr
 
 export interface Options {
   readonly isLinux: boolean
-  /** The id of the host, by which its cgroup is named. */
-  readonly host: string
+  /** The directory for the cgroups of the host's trees. */
+  readonly cgroup: string | undefined
   readonly as: As
   /** Whether a way fits the program that is to be started. */
   readonly suits: (way: Way) => boolean
@@ -134,13 +140,13 @@ export interface Options {
 /** The first way that works, or nothing where none has to. */
 export const choose = (
   seal: ProcessTree.Seal,
-  { as, host, isLinux, suits }: Options
+  { as, cgroup, isLinux, suits }: Options
 ): Either.Either<Way | undefined, ProcessTree.ContainmentUnavailable> => {
   if (seal === "none") return Either.right(undefined)
   const failures: Array<string> = []
   for (const name of wanted[seal]) {
     const found = Either.filterOrLeft(
-      isLinux ? attempt(name, host, as) : Either.left("only Linux has it"),
+      isLinux ? attempt(name, cgroup, as) : Either.left("only Linux has it"),
       suits,
       () => "the environment of this program cannot be handed on by a shell"
     )

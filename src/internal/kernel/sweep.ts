@@ -31,6 +31,8 @@ export interface Options {
   readonly gauge: Gauge
 }
 
+const pendingBoundMs = 1000
+
 export function* sweep(options: Options): Sweep {
   const { gauge, now, policy, tracker } = options
   const began = now()
@@ -48,7 +50,16 @@ export function* sweep(options: Options): Sweep {
   }
 
   let members = look()
+  /** Until there is a program to talk to, or it is known how it ended. */
+  const settle = function*(): Generator<number, void> {
+    const deadline = now() + pendingBoundMs
+    while (tracker.pending() && now() < deadline && !options.urgent()) {
+      yield 1
+      members = look()
+    }
+  }
 
+  yield* settle()
   for (const step of policy.steps) {
     if (members.every(({ seal }) => seal) || options.urgent()) break
     if (step.to === "leader" && !tracker.leaderAlive()) continue
@@ -86,6 +97,7 @@ export function* sweep(options: Options): Sweep {
     )
   }
 
+  yield* settle()
   // The bound of the policy holds for the kill too, and it always gets the time for its looks.
   const deadline = now() + Duration.toMillis(policy.settle)
   members = yield* kill(account, tracker, members, () => now() >= deadline)

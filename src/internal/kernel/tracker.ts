@@ -33,6 +33,8 @@ export interface Tracker {
    * time to begin its next command between the end of the last one and its own. Tells whether that reached the member.
    */
   readonly signalGroup: (found: Found, signal: NodeJS.Signals) => boolean
+  /** Whether the program is yet to come, or its end yet to be told. */
+  readonly pending: () => boolean
   /** Ends all in the seal at once. Tells whether there was a seal to do it. */
   readonly killSealed: () => boolean
   readonly looks: () => number
@@ -95,14 +97,18 @@ export const make = (
     return row.parent > 1 && living.has(row.parent) ? "parent" : undefined
   }
 
-  const admit = (row: Row, tied: Evidence, living: Map<number, string>): Found => {
+  const judge = (row: Row, tied: Evidence): Found => {
     const part = seal?.partOf(row)
-    const by = part === "program" ? "leader" : part === "seal" ? "namespace" : tied
-    members.set(key(row), by)
+    return { row, by: part === "program" ? "leader" : part === "seal" ? "namespace" : tied, seal: part === "seal" }
+  }
+
+  const admit = (row: Row, tied: Evidence, living: Map<number, string>): Found => {
+    const found = judge(row, tied)
+    members.set(key(row), found.by)
     living.set(row.pid, key(row))
     if (own(row.session) && row.session !== host.session) sessions.add(row.session)
     if (own(row.group) && row.session !== host.session) groups.add(row.group)
-    return { row, by, seal: part === "seal" }
+    return found
   }
 
   const look: Tracker["look"] = (act) => {
@@ -180,13 +186,12 @@ export const make = (
     blind = !table.complete()
     settled = table.settled() && !moved && !(found.length === 0 && seal?.occupied() === true)
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
-    alive = found
-    return found
+    // Who leads behind a seal may have turned out in the midst of the look.
+    alive = seal === undefined ? found : found.map(({ by, row }) => judge(row, by))
+    return alive
   }
 
-  const lead = (): Found =>
-    alive.find(({ by }) => by === "leader")
-      ?? { row: leader, by: "leader", seal: seal?.partOf(leader) === "seal" }
+  const lead = (): Found => alive.find(({ by }) => by === "leader") ?? judge(leader, "leader")
 
   return {
     leader: lead,
@@ -230,6 +235,7 @@ export const make = (
       signalled.set(row.group, reached)
       return reached
     },
+    pending: () => !leaderGone && seal?.pending() === true,
     killSealed: () => seal?.kill() === true
   }
 }

@@ -3,7 +3,9 @@ import * as ChildProcess from "node:child_process"
 import * as path from "node:path"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
+import * as identity from "./identity.js"
 import type { Platform, Reaper } from "./platform.js"
+import * as scratch from "./scratch.js"
 import type { Sweep } from "./sweep.js"
 
 /** By absolute path: a search would find whatever lies in the working directory. */
@@ -17,6 +19,7 @@ export const make = (
     ChildProcess.spawnSync(program, args, { stdio: "ignore", windowsHide: true, timeout: 10_000 })
   }
 ): Platform => ({
+  scratch: () => scratch.make(identity.host),
   sweepStale: () => [],
   probe: () => ({
     findings: [{ layer: "taskkill", available: true, why: "" }],

@@ -48,6 +48,7 @@ export const plan = Effect.fnUntraced(function*<S>(
 
 /** A directory of the run's own: its files, and the temporary files of all that it starts. */
 const makeDirectory = Effect.fnUntraced(function*(
+  scratch: Effect.Effect<string, PlatformError>,
   files: AgentDriver.Plan["files"],
   failed: (cause: PlatformError) => AgentError.AgentError
 ) {
@@ -55,7 +56,9 @@ const makeDirectory = Effect.fnUntraced(function*(
   const path = yield* Path.Path
   // A short name: agents put their sockets there, and the path of a socket has 108 bytes at most.
   const directory = yield* Effect.acquireRelease(
-    Effect.mapError(fs.makeTempDirectory({ prefix: "ea-" }), failed),
+    Effect.flatMap(scratch, (directory) => fs.makeTempDirectory({ directory, prefix: "" })).pipe(
+      Effect.mapError(failed)
+    ),
     (directory) => Effect.ignoreLogged(fs.remove(directory, { recursive: true, force: true }))
   )
   yield* Effect.forEach(
@@ -190,7 +193,7 @@ export const launch = Effect.fnUntraced(function*<S>(
     searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
     cwd
   })
-  const directory = yield* makeDirectory(plan.files, (cause) =>
+  const directory = yield* makeDirectory(spawner.scratch, plan.files, (cause) =>
     new AgentError.AgentSpawnError({
       agent,
       program,
