@@ -9,13 +9,25 @@ import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Ledger from "../../src/internal/kernel/ledger.js"
+import * as scratch from "../../src/internal/kernel/scratch.js"
 import * as Host from "../utils/Host.js"
 import { aliveWith, expectGone, isAlive, makeMark, type Seen, waitForSleepers, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
+import type { Input } from "./hostProgram.js"
 import { seconds, sh } from "./support.js"
 
 // A state directory of this file's own: other tests are hosts too, and would sweep what is left behind here on purpose.
@@ -29,7 +41,7 @@ const everyKind = "sleep $1 & setsid sleep $2 & (setsid sh -c 'sleep $0 >/dev/nu
   + " ; (setsid sh -c 'trap \"\" TERM INT HUP; exec sleep $0' $5 &) ; wait; sleep $1"
 const kinds = 5
 
-const host = (mark: string, more: { readonly trees?: number; readonly guard?: boolean } = {}) =>
+const host = (mark: string, more: Partial<Input> = {}) =>
   Host.start(new URL("./hostProgram.ts", import.meta.url), {
     mode: "wait",
     script: everyKind,
@@ -48,6 +60,8 @@ const guardOf = (pid: number): Effect.Effect<Seen> =>
   )
 
 const kill = (...pids: ReadonlyArray<number>) => Effect.sync(() => pids.forEach((pid) => process.kill(pid, "SIGKILL")))
+
+const stale = Effect.provide(Containment.sweepStale, NodeProcessTree.layerWith({ sweepStale: false }))
 
 const gone = (mark: string) =>
   waitUntil("the end of all", Effect.map(aliveWith(mark), (left) => left.length === 0)).pipe(
@@ -79,6 +93,26 @@ describe("the guard", () => {
       yield* gone(mark)
       yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
       assert.isFalse(existsSync(ledger), "nothing is left to clean up, and nobody is told to")
+    }))
+
+  it.scopedLive("removes the temporary files of a host that is killed, and so does who does its work", () =>
+    Effect.gen(function*() {
+      for (const withGuard of [false, true]) {
+        const mark = yield* makeMark
+        const started = yield* host(mark, { mode: "scratch" })
+        yield* started.says("ready")
+        const directory = /^scratch (.*)\.$/m.exec(yield* started.output)?.[1] ?? ""
+        assert.deepStrictEqual(readdirSync(directory), ["file"])
+        assert.strictEqual(statSync(directory).mode & 0o777, 0o700)
+        const guard = yield* guardOf(started.pid)
+        if (withGuard) process.kill(guard.pid, "SIGSTOP")
+        yield* kill(started.pid, ...(withGuard ? [guard.pid] : []))
+        yield* started.exit
+        yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
+        assert.strictEqual(existsSync(directory), withGuard)
+        if (withGuard) yield* stale
+        assert.isFalse(existsSync(directory))
+      }
     }))
 
   it.scopedLive("is one for all trees of a host, hears no signal, and stands in no tree", () =>
@@ -155,8 +189,6 @@ describe("the guard", () => {
 })
 
 describe("what hosts leave behind that were killed with their guard", () => {
-  const stale = Effect.provide(Containment.sweepStale, NodeProcessTree.layerWith({ sweepStale: false }))
-
   /** A host whose guard dies with it, in one moment. */
   const orphans = (mark: string) =>
     Effect.gen(function*() {
@@ -224,7 +256,9 @@ describe("what hosts leave behind that were killed with their guard", () => {
         ...own,
         id: "cd".repeat(12),
         host: { ...own.host, startTime: own.host.startTime - 1 },
-        guard: undefined
+        guard: undefined,
+        cgroup: undefined,
+        scratch: undefined
       }
       Ledger.write(Ledger.fileOf(Ledger.directory(process.env) ?? "", dead.id), dead)
       const reports = (yield* stale).filter(({ pid }) => pid === dead.host.pid)
@@ -244,6 +278,21 @@ describe("what hosts leave behind that were killed with their guard", () => {
     }))
 })
 
+describe("the directory for temporary files", () => {
+  it.scopedLive("is emptied only if it is one, and this user's", () =>
+    Effect.gen(function*() {
+      const directory = yield* TempDir.make
+      mkdirSync(join(directory, "target"))
+      writeFileSync(join(directory, "target", "file"), "")
+      symlinkSync(join(directory, "target"), join(directory, "link"))
+      scratch.remove(join(directory, "link"))
+      scratch.remove(join(directory, "nothing"))
+      assert.isTrue(existsSync(join(directory, "target", "file")))
+      scratch.remove(join(directory, "target"))
+      assert.isFalse(existsSync(join(directory, "target")))
+    }))
+})
+
 describe("a ledger", () => {
   const here = Ledger.place()
   const ledger: Ledger.Ledger = {
@@ -252,7 +301,9 @@ describe("a ledger", () => {
     host: { pid: 4_000_000, startTime: 1 },
     guard: undefined,
     id: "ab".repeat(12),
-    rlimit: { from: "1", to: "2", thread: 3 }
+    rlimit: { from: "1", to: "2", thread: 3 },
+    cgroup: `/sys/fs/cgroup/effect-agents-${"ab".repeat(12)}`,
+    scratch: `/tmp/ea-${"ab".repeat(6)}`
   }
   const by = { pid: 5, startTime: 6 }
   const nobody = () => false
@@ -263,12 +314,25 @@ describe("a ledger", () => {
       const file = Ledger.fileOf(directory, ledger.id)
       assert.isTrue(Ledger.write(file, ledger))
       assert.deepStrictEqual(Ledger.parse(readFileSync(file, "utf8")), ledger)
+      // Those that were written before there was more to say are read too.
+      const { cgroup: _, scratch: __, ...older } = ledger
+      assert.deepInclude(Ledger.parse(JSON.stringify(older)), older)
       const taken = Ledger.claim(directory, by, nobody)
       assert.deepStrictEqual(taken.map(({ _tag }) => _tag), ["Ledger"])
       assert.deepStrictEqual(Ledger.claim(directory, by, ({ pid }) => pid === by.pid), [])
       // Whoever took it has died since.
       assert.strictEqual(Ledger.claim(directory, { pid: 7, startTime: 8 }, nobody).length, 1)
     }))
+
+  it("names no directory but those that bear the name of its host", () => {
+    const says = (more: Partial<Ledger.Ledger>) => Ledger.parse(JSON.stringify({ ...ledger, ...more }))
+    for (const name of ["/sys/fs/cgroup", "effect-agents-" + ledger.id, `/x/effect-agents-${"cd".repeat(12)}`]) {
+      assert.isUndefined(says({ cgroup: name }))
+    }
+    for (const name of ["/", "/home", `ea-${"ab".repeat(6)}`, `${ledger.scratch}/..`]) {
+      assert.isUndefined(says({ scratch: name }))
+    }
+  })
 
   it.scopedLive("of another boot is forgotten, one of another pid namespace is not ours", () =>
     Effect.gen(function*() {

@@ -10,7 +10,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { waitForSleepers } from "../utils/Processes.js"
 
 export interface Input {
@@ -77,6 +77,17 @@ const exit = Effect.sync((): void => process.exit(3))
 const modes = {
   /** Waits to be told. */
   wait: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, Effect.never))),
+
+  /** Leaves a file among its temporary ones, and waits. */
+  scratch: Effect.scoped(Effect.gen(function*() {
+    yield* many
+    const spawner = yield* ProcessTree.Spawner
+    const directory = yield* spawner.scratch
+    writeFileSync(`${directory}/file`, "")
+    yield* Console.log(`scratch ${directory}.`)
+    yield* ready
+    return yield* Effect.never
+  })),
 
   /** Exits at once, in the midst of all. */
   exit: Effect.scoped(Effect.zipRight(many, Effect.zipRight(ready, exit))),

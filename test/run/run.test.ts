@@ -92,6 +92,21 @@ describe("run", () => {
       assert.deepStrictEqual(yield* Ref.get(started), ["the agent's"])
     }))
 
+  it.live("a seal that cannot be had is told before anything is started; a run can do without", () =>
+    Effect.gen(function*() {
+      const PATH = process.env.PATH ?? ""
+      const request = AgentRequest.make({ prompt: answer.prompt, env: { PATH } })
+      process.env.PATH = "/nowhere"
+      yield* Effect.addFinalizer(() => Effect.sync(() => void (process.env.PATH = PATH)))
+      const error = yield* Effect.flip(Agent.run(request))
+      assert.isTrue(error._tag === "AgentSpawnError" && error.reason === "containment", String(error))
+      assert.include(error.message, "bwrap: not installed; unshare: not installed")
+      assert.strictEqual((yield* Agent.run(request, { seal: "none" })).text, "done")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.provideMerge(Agent.layer(driver, { seal: "namespace" }), NodeProcessTree.layer))
+    ))
+
   const spawning = (change: (tree: ProcessTree.ProcessTree) => ProcessTree.ProcessTree) =>
     Layer.provideMerge(
       Layer.effect(
