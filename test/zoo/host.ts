@@ -26,7 +26,7 @@ export interface Place {
 const nobody = 65534
 
 /** Says that it is there, and stays. */
-const stay = "#!/bin/sh\necho $$ >> \"$1\"\nexec sleep 100\n"
+const stay = "#!/bin/sh\necho $$ >> \"$1\"\nexec sleep 1800\n"
 
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 

@@ -21,8 +21,8 @@ export interface Run {
   readonly graceMs: number
 }
 
-/** The ways to end it that a host can be told of. */
-export type Order = "close" | "interrupt" | "timeout" | "exit" | "throw"
+/** To look at it, and the ways to end it that a host can be told of. */
+export type Order = "look" | "close" | "interrupt" | "timeout" | "exit" | "throw"
 
 const say = (what: string, value?: unknown) =>
   Console.log(value === undefined ? what : `${what} ${JSON.stringify(value)}`)
@@ -48,7 +48,9 @@ const live = (run: Run, orders: Queue.Dequeue<string>) =>
         tree.pid
       )
     )
-    switch (yield* Queue.take(orders)) {
+    const look = Effect.zipRight(Effect.forEach(started, (tree) => tree.members), say("looked"))
+    const next = Effect.tap(Queue.take(orders), (order) => order === "look" ? look : Effect.void)
+    switch (yield* Effect.repeat(next, { while: (order) => order === "look" })) {
       case "close":
         return
       case "timeout":
@@ -74,9 +76,12 @@ const program = Effect.gen(function*() {
     const run: Run = JSON.parse(yield* Queue.take(orders))
     const inner = yield* Queue.unbounded<string>()
     const fiber = yield* Effect.fork(live(run, inner))
-    const order = yield* Queue.take(orders)
-    if (order === "interrupt") yield* Fiber.interrupt(fiber)
-    else yield* Effect.zipRight(Queue.offer(inner, order), Fiber.await(fiber))
+    const forward = Effect.tap(
+      Queue.take(orders),
+      (order) => order === "interrupt" ? Fiber.interrupt(fiber) : Queue.offer(inner, order)
+    )
+    yield* Effect.repeat(forward, { while: (order) => order === "look" })
+    yield* Fiber.await(fiber)
   }))
 })
 

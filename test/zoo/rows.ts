@@ -124,7 +124,7 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "one that stops the host for a second",
     script:
-      "setsid sh -c 'kill -STOP \"$1\"; echo $$ >> \"$0\"; sleep 1; kill -CONT \"$1\"; exec sleep 100' \"$L\" $PPID "
+      "setsid sh -c 'kill -STOP \"$1\"; echo $$ >> \"$0\"; sleep 1; kill -CONT \"$1\"; exec sleep 1800' \"$L\" $PPID "
       + ">/dev/null 2>&1 &"
   },
   {

@@ -27,12 +27,12 @@ export interface Result {
 }
 
 /** The polite part of every teardown here. */
-const graceMs = 100
+export const graceMs = 100
 
 const prelude = "L=$1 A=$2 S=$3; stay() { exec \"$S\" \"$L\"; }; adversary() { exec \"$A\" \"$L\" \"$1\" zoo; }"
 
 const runOf = (row: Row, place: Host.Place, home: string): Run => ({
-  script: `${prelude}\n${row.script}\nexec sleep 100`,
+  script: `${prelude}\n${row.script}\nexec sleep 1800`,
   args: [join(home, "ledger"), join(place.folder, "adversary"), join(place.folder, "stay")],
   trees: row.trees ?? 1,
   graceMs
@@ -52,102 +52,147 @@ const lines = (file: string): number => readFileSync(file, "utf8").split("\n").l
 
 const now = (): number => performance.now()
 
-/** How many looks in a row must find nobody. */
-const looksOf = (row: Row): number => row.respawns === true ? 15 : 3
-
 const hostLives = new Set<Ending>(["close", "interrupt", "timeout"])
 
 /** Whether there is time for a report. */
 const speaks = (ending: Ending): boolean => hostLives.has(ending) || ending === "SIGTERM"
 
-/**
- * Looks every millisecond until the group has been empty for some looks and all is said, or, where somebody is to stay,
- * until all is said. Tells when it became empty.
- */
-const watch = (look: () => ReadonlyArray<Seen>, looks: number, heard: () => boolean, stays: boolean) =>
-  Effect.gen(function*() {
-    const began = now()
-    let clean = 0
-    let first = 0
-    let known: Seen | undefined
-    while (now() - began < 20_000) {
-      const seen = known === undefined ? undefined : seenAt(known.pid)
-      if (seen === undefined || seen.dead || seen.startTime !== known?.startTime) known = look()[0]
-      if (known === undefined) {
-        if (clean++ === 0) first = now()
-        if (clean >= looks && heard()) return first
-      } else {
-        clean = 0
-        if (stays && heard()) break
-      }
-      yield* Effect.sleep("1 millis")
-    }
-    return undefined
-  }).pipe(Effect.withClock(Clock.make()))
+export const fateOf = (row: Row, _column: Column): Fate => row.fate ?? "dies"
 
-const fateOf = (row: Row, _column: Column): Fate => row.fate ?? "dies"
+/** A host in a group, for one row, and what is done with it. */
+interface Stage {
+  readonly host: Host.Host
+  /** Where everybody says that he is there. */
+  readonly ledger: string
+  /** The leaders of the trees of the run. */
+  readonly leaders: () => ReadonlyArray<number>
+  /** Who lives of it, host and guard left out. */
+  readonly members: () => ReadonlyArray<Seen>
+  /** Starts the run, and waits until all of it is there. */
+  readonly loose: Effect.Effect<void>
+  /** Ends the run, and tells what has become of it. */
+  readonly end: (ending: Ending) => Effect.Effect<Result>
+  /** Waits until host and guard have gone. */
+  readonly leave: Effect.Effect<void>
+}
 
-export const run = (place: Host.Place, row: Row, column: Column, ending: Ending): Effect.Effect<Result> =>
-  Effect.scoped(Effect.gen(function*() {
-    const user = row.root === true ? undefined : place.user
-    const home = yield* Host.makeHome(user)
-    const group = yield* Group.make
-    const ledger = join(home, "ledger")
-    const strangers = new Set<number>()
-    if (row.served === true) {
-      const server = yield* Host.serve(group, user, home, `${ledger}.door`)
-      strangers.add(server.pid ?? 0)
-      yield* waitUntil("the door", Effect.sync(() => existsSync(`${ledger}.door`)))
-    }
-    const start = Host.start(place, group, user, home)
-    const host = yield* start
-    strangers.add(host.pid)
-    const isGuard = makeIsGuard()
-    const matters = (seen: Seen): boolean => !strangers.has(seen.pid) && !isGuard(seen)
-    const look = () => group.look(matters, 1)
+export const makeStage = Effect.fnUntraced(function*(place: Host.Place, row: Row, column: Column) {
+  const user = row.root === true ? undefined : place.user
+  const home = yield* Host.makeHome(user)
+  const group = yield* Group.make
+  const ledger = join(home, "ledger")
+  const strangers = new Set<number>()
+  if (row.served === true) {
+    const server = yield* Host.serve(group, user, home, `${ledger}.door`)
+    strangers.add(server.pid ?? 0)
+    yield* waitUntil("the door", Effect.sync(() => existsSync(`${ledger}.door`)))
+  }
+  const start = Host.start(place, group, user, home)
+  const host = yield* start
+  strangers.add(host.pid)
+  const isGuard = makeIsGuard()
+  const noGuard = (): boolean => group.look(isGuard, 1).length === 0
+  const matters = (seen: Seen): boolean => !strangers.has(seen.pid) && !isGuard(seen)
+  const stays = fateOf(row, column) !== "dies"
+  let expected = 0
 
+  const loose = Effect.suspend(() => {
+    expected += row.count ?? row.trees ?? 1
     host.run(runOf(row, place, home))
-    const count = row.count ?? row.trees ?? 1
-    yield* waitUntil(
-      `the adversary is there\n${host.printed()}`,
+    return waitUntil(
+      "the adversary is there",
       Effect.sync(() =>
-        lines(ledger) >= count
+        lines(ledger) >= expected
         && (row.state === undefined || group.look(({ state }) => state === row.state, 1).length > 0)
       ),
       { deadline: "30 seconds" }
     )
+  })
 
-    let reports: Result["reports"]
-    const denied: Array<Seen> = []
-    host.onReports((said) => {
-      reports = said
-      if (said.every(({ verified }) => verified === "empty")) denied.push(...group.look(matters))
-    })
+  const end = Effect.fnUntraced(
+    function*(ending: Ending) {
+      let reports: Result["reports"]
+      const denied: Array<Seen> = []
+      host.onReports((said) => {
+        reports = said
+        if (said.every(({ verified }) => verified === "empty")) denied.push(...group.look(matters))
+      })
+      const heard = (): boolean =>
+        (!speaks(ending) || reports !== undefined)
+        && (hostLives.has(ending) || (host.hasEnded() && (!stays || noGuard())))
 
-    const fate = fateOf(row, column)
-    if (row.killsHost === true) {
-      yield* waitUntil("the end of the host", Effect.sync(host.hasEnded))
-      strangers.add((yield* start).pid)
-    }
-    const began = now()
-    if (row.killsHost === true) {
-      // The next one is there.
-    } else if (ending === "SIGTERM" || ending === "SIGKILL") host.signal(ending)
-    else host.order(ending)
+      if (row.killsHost === true) {
+        yield* waitUntil("the end of the host", Effect.sync(host.hasEnded))
+        strangers.add((yield* start).pid)
+      }
+      const began = now()
+      if (row.killsHost === true) {
+        // The next host is there.
+      } else if (ending === "SIGTERM" || ending === "SIGKILL") host.signal(ending)
+      else host.order(ending)
 
-    const noGuard = (): boolean => group.look(isGuard, 1).length === 0
-    const stays = fate !== "dies"
-    const heard = (): boolean =>
-      (!speaks(ending) || reports !== undefined)
-      && (hostLives.has(ending) || (host.hasEnded() && (!stays || noGuard())))
-    const end = yield* watch(look, looksOf(row), heard, stays)
-    const left = end === undefined ? group.look(matters) : []
+      // Looks every millisecond, until the group has been empty for some looks and all is said. A chain of re-spawners can
+      // be between two of its members.
+      const looks = row.respawns === true ? 15 : 3
+      let known: Seen | undefined
+      let clean = 0
+      let empty = 0
+      while (now() - began < 20_000) {
+        const seen = known === undefined ? undefined : seenAt(known.pid)
+        if (seen === undefined || seen.dead || seen.startTime !== known?.startTime) known = group.look(matters, 1)[0]
+        if (known === undefined) {
+          if (clean++ === 0) empty = now()
+          if (clean >= looks && heard()) break
+        } else {
+          clean = 0
+          if (!stays && reports?.every(({ verified }) => verified === "empty") === true) {
+            denied.push(known)
+          }
+          if (stays && heard()) break
+        }
+        yield* Effect.sleep("1 millis")
+      }
+      const left = group.look(matters)
+      return { row, column, ending, ms: left.length > 0 ? undefined : empty - began, left, reports, denied }
+    },
+    Effect.scoped,
+    Effect.withClock(Clock.make())
+  )
 
+  const leave = Effect.suspend(() => {
     host.signal("SIGKILL")
-    if (row.killsHost !== true) {
-      yield* waitUntil("the end of the guard", Effect.sync(noGuard))
-    }
-    return { row, column, ending, ms: end === undefined ? undefined : end - began, left, reports, denied }
+    return row.killsHost === true ? Effect.void : waitUntil("the end of the guard", Effect.sync(noGuard))
+  })
+
+  const leaders = (): ReadonlyArray<number> => JSON.parse(/.*^started ([^\n]*)$/ms.exec(host.printed())?.[1] ?? "[]")
+
+  const members = () => group.look(matters)
+
+  const stage: Stage = { host, ledger, leaders, members, loose, end, leave }
+  return stage
+})
+
+export const run = (place: Host.Place, row: Row, column: Column, ending: Ending): Effect.Effect<Result> =>
+  Effect.scoped(Effect.gen(function*() {
+    const stage = yield* makeStage(place, row, column)
+    yield* stage.loose
+    const result = yield* stage.end(ending)
+    yield* stage.leave
+    return result
+  }))
+
+/** The same run again and again on one host, each ended while the host lives. */
+export const races = (
+  place: Host.Place,
+  row: Row,
+  column: Column,
+  times: number
+): Effect.Effect<ReadonlyArray<Result>> =>
+  Effect.scoped(Effect.gen(function*() {
+    const stage = yield* makeStage(place, row, column)
+    const results = yield* Effect.replicateEffect(Effect.zipRight(stage.loose, stage.end("close")), times)
+    yield* stage.leave
+    return results
   }))
 
 /** What must be so, in both directions. */

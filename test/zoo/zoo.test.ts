@@ -1,20 +1,26 @@
 /**
- * Every adversary in every ending, judged from outside.
+ * Every adversary in every ending, judged from outside, beside five hundred who must not be harmed.
  */
-import { describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { spawnSync } from "node:child_process"
-import { afterAll, assert } from "vitest"
+import { spawn, spawnSync } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
+import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
+import * as Document from "./document.js"
 import * as Host from "./host.js"
-import { columns, type Ending, endings, type Row, rows } from "./rows.js"
+import * as LookAlikes from "./lookAlikes.js"
+import { type Column, columns, type Ending, endings, type Row, rows } from "./rows.js"
 import * as Trial from "./trial.js"
 
+/** Each adversary in one ending, and few races; the document stays as it is. */
 const short = process.env.EFFECT_AGENTS_ZOO === "short"
 
 const scope = Effect.runSync(Scope.make())
-const place = await Effect.runPromise(Scope.extend(Host.makePlace, scope))
+const forAll = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E> => Scope.extend(effect, scope)
+const place = await Effect.runPromise(forAll(Host.makePlace))
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const runs = (file: string, ...args: ReadonlyArray<string>): boolean =>
@@ -33,18 +39,76 @@ const missing: Record<NonNullable<Row["needs"]>[number], string | undefined> = {
 
 const whyNot = (row: Row): string | undefined => (row.needs ?? []).flatMap((need) => missing[need] ?? [])[0]
 
+const present = rows.filter((row) => whyNot(row) === undefined)
+
+const column: Column = { name: "default" }
+
+const lookAlikes: Array<Seen> = []
+
+describe("those who only look like members of a run", () => {
+  const every = "stay & setsid \"$S\" \"$L\" & (env -i setsid sh -c '\"$0\" \"$1\" >/dev/null 2>&1 &' \"$S\" \"$L\" &)"
+
+  it.live("are not harmed when runs end beside which they were born", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const others = yield* forAll(
+        Trial.makeStage(place, { name: "of another host", script: every, trees: 50, count: 150 }, column)
+      )
+      const stage = yield* Trial.makeStage(place, { name: "beside look-alikes", script: every, count: 3 }, column)
+      yield* stage.loose
+      yield* others.loose
+      lookAlikes.push(...others.members())
+      const [leader = 0] = stage.leaders()
+      lookAlikes.push(...yield* forAll(LookAlikes.make(500 - lookAlikes.length, leader, place.user)))
+      assert.strictEqual(lookAlikes.length, 500)
+      Trial.judge(yield* stage.end("close"))
+      assert.deepStrictEqual(LookAlikes.harmed(lookAlikes), [])
+      yield* stage.loose
+      Trial.judge(yield* stage.end("SIGKILL"))
+      yield* stage.leave
+      assert.deepStrictEqual(LookAlikes.harmed(lookAlikes), [])
+    })))
+
+  const reused = "(setsid \"$S\" \"$L\" >/dev/null 2>&1 &)\n"
+    + "setsid sh -c 'echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do sleep 0.01; done' \"$L\" &\n"
+    + "until [ -e \"$L.go\" ]; do sleep 0.01; done; exit"
+
+  if (!LookAlikes.canChooseNumbers()) {
+    it("cannot be given the numbers of those who have gone here", () => assert.isFalse(LookAlikes.canChooseNumbers()))
+  } else {
+    it.live("are not harmed when they have got the number of a leader or of a member that has gone", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const stage = yield* Trial.makeStage(place, { name: "numbers", script: reused, count: 2 }, column)
+        yield* stage.loose
+        stage.host.order("look")
+        yield* waitUntil("a look", Effect.sync(() => stage.host.printed().includes("looked")))
+        const [leader = 0] = stage.leaders()
+        const said = readFileSync(stage.ledger, "utf8").split("\n").map(Number)
+        const member = said.find((pid) => seenAt(pid)?.command.includes(".go") === true) ?? 0
+        writeFileSync(`${stage.ledger}.go`, "")
+        const gone = [leader, member]
+        yield* waitUntil("their end", Effect.sync(() => gone.every((pid) => seenAt(pid) === undefined)))
+        const next = yield* Effect.forEach(gone, (pid) => LookAlikes.withNumber(pid, place.user))
+        // For so long a number is taken for that of whoever was seen with it: it cannot come round faster.
+        yield* Effect.sleep("1100 millis")
+        const result = yield* stage.end("close")
+        Trial.judge(result)
+        assert.deepStrictEqual(result.reports?.flatMap(({ killed }) => killed.map(({ command }) => command)), ["sleep"])
+        assert.deepStrictEqual(LookAlikes.harmed(next), [])
+        yield* stage.leave
+      })))
+  }
+})
+
 const results: Array<Trial.Result> = []
 
 const endingsOf = (row: Row, index: number): ReadonlyArray<Ending> => {
   if (row.killsHost === true) return ["SIGKILL"]
-  if (!short) return endings
-  return endings.filter((_, at) => at === index % endings.length)
+  return short ? endings.filter((_, at) => at === index % endings.length) : endings
 }
 
 for (const column of columns) {
   describe(`ended in ${column.name} mode`, () => {
-    rows.forEach((row, index) => {
-      if (whyNot(row) !== undefined) return
+    present.forEach((row, index) => {
       for (const ending of endingsOf(row, index)) {
         it.live(`${row.name}: ${ending}`, () =>
           Effect.map(Trial.run(place, row, column, ending), (result) => {
@@ -56,13 +120,56 @@ for (const column of columns) {
   })
 }
 
+const respawners = present.filter(({ respawns }) => respawns === true)
+const times = short ? 7 : 90
+const raced: Array<Trial.Result> = []
+
+const burners = Effect.acquireRelease(
+  Effect.sync(() =>
+    Array.from(
+      { length: 2 * availableParallelism() },
+      () => spawn("sh", ["-c", "while :; do :; done"], { stdio: "ignore" })
+    )
+  ),
+  (children) => Effect.sync(() => children.forEach((child) => child.kill("SIGKILL")))
+)
+
+describe(`raced ${times} times under load`, () => {
+  for (const row of respawners) {
+    it.live(row.name, () =>
+      Effect.scoped(Effect.gen(function*() {
+        yield* burners
+        const results = yield* Trial.races(place, row, column, times)
+        raced.push(...results)
+        results.forEach(Trial.judge)
+      })), 300_000)
+  }
+})
+
 describe("the zoo", () => {
-  it("is whole, or says what is missing", () => {
+  it("has harmed nobody", () => {
+    assert.deepStrictEqual(LookAlikes.harmed(lookAlikes), [])
+  })
+
+  it("tells what it found, and what is missing here", () => {
+    const claims = raced.filter(({ reports }) => reports?.every(({ verified }) => verified === "empty") === true)
+    const lies = claims.filter(({ denied }) => denied.length > 0)
+    console.log(`${claims.length} claims of emptiness in ${raced.length} races under load, ${lies.length} false`)
     const skipped = rows.flatMap((row) => {
       const why = whyNot(row)
       return why === undefined ? [] : [`${row.name}: ${why}`]
     })
     if (skipped.length > 0) console.log(`${skipped.length} adversaries skipped\n${skipped.join("\n")}`)
-    assert.isAbove(results.length, 0)
+    if (!short) {
+      Document.write(results, [
+        `${claims.length} times in ${raced.length} races against re-spawners under load a report said \`empty\`; ${
+          lies.length === 0 ? "each time" : `${lies.length} times falsely, else`
+        } nobody was there.`,
+        `${lookAlikes.length} look-alikes lived beside all of this; ${
+          LookAlikes.harmed(lookAlikes).length
+        } were harmed.`
+      ])
+    }
+    assert.strictEqual(lies.length, 0)
   })
 })
