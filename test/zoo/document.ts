@@ -52,8 +52,10 @@ export const write = (results: ReadonlyArray<Result>, facts: ReadonlyArray<strin
   const [, after = ""] = rest.split(end)
   const body = [
     `${machine}; a grace of ${graceMs} ms, which the deaf use up.`,
-    ...group(results, ({ column }) => column.name).map(([name, results]) =>
-      [`### ${name}`, "", ...table(results)].join("\n")
+    ...group(results, ({ column }) => column).map(([column, results]) =>
+      [`### ${column === "none" ? "Without a seal, the default" : `seal: "${column}"`}`, "", ...table(results)].join(
+        "\n"
+      )
     ),
     facts.map((fact) => `- ${fact}`).join("\n")
   ]

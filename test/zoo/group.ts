@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
 
@@ -26,18 +26,22 @@ const pidsOf = (directory: string): ReadonlyArray<number> => [
   )
 ]
 
-/** A hierarchy in which groups can be made here. */
-const hierarchy = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"].find((directory) => {
-  const trial = join(directory, `effect-agents-${process.pid}`)
-  try {
-    mkdirSync(trial)
-    const usable = existsSync(join(trial, "cgroup.procs"))
-    rmdirSync(trial)
-    return usable
-  } catch {
-    return false
-  }
-})
+/**
+ * Where groups can be made here: in the hierarchy of the first version that counts processes, if there is one, and in
+ * that of the second, which is also given to the user of the host, who may want to make some in it.
+ */
+const hierarchies = [["/sys/fs/cgroup/pids"], ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]].flatMap((places) =>
+  places.find((directory) => {
+    try {
+      const trial = mkdtempSync(join(directory, "effect-agents-"))
+      const usable = existsSync(join(trial, "cgroup.procs"))
+      rmdirSync(trial)
+      return usable
+    } catch {
+      return false
+    }
+  }) ?? []
+)
 
 const relistsAtMost = 100
 
@@ -68,10 +72,23 @@ const lookAt = (list: () => ReadonlyArray<number>): Group["look"] => {
   }
 }
 
-let groups = 0
+/** Takes away a directory and all below it, once they are empty. */
+const removed = (directory: string): boolean => {
+  try {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      if (entry.isDirectory() && !removed(join(directory, entry.name))) return false
+    }
+    rmdirSync(directory)
+    return true
+  } catch {
+    return !existsSync(directory) // the last of them is being buried
+  }
+}
 
-const open = (): Group & { readonly close: () => boolean } => {
-  if (hierarchy === undefined) {
+const open = (user: number | undefined): Group & { readonly close: () => boolean } => {
+  const directories = hierarchies.map((hierarchy) => mkdtempSync(join(hierarchy, "effect-agents-")))
+  const [first] = directories
+  if (first === undefined) {
     const before = new Set(table().map((pid) => `${pid}:${seenAt(pid)?.startTime}`))
     return {
       join: () => {},
@@ -79,19 +96,14 @@ const open = (): Group & { readonly close: () => boolean } => {
       close: () => true
     }
   }
-  const directory = join(hierarchy, `effect-agents-${process.pid}-${groups++}`)
-  mkdirSync(directory)
+  for (const directory of directories) {
+    if (user === undefined || !existsSync(join(directory, "cgroup.kill"))) continue
+    for (const path of [directory, join(directory, "cgroup.procs")]) chownSync(path, user, user)
+  }
   return {
-    join: (pid) => writeFileSync(join(directory, "cgroup.procs"), String(pid)),
-    look: lookAt(() => pidsOf(directory)),
-    close: () => {
-      try {
-        rmdirSync(directory)
-        return true
-      } catch {
-        return false // the last of them is being buried
-      }
-    }
+    join: (pid) => directories.forEach((directory) => writeFileSync(join(directory, "cgroup.procs"), String(pid))),
+    look: lookAt(() => pidsOf(first)),
+    close: () => directories.every(removed)
   }
 }
 
@@ -107,8 +119,10 @@ const end = (group: Group): boolean => {
   return left.length === 0
 }
 
-/** A group for one trial. Whoever is left in it at the end of the scope is killed. */
-export const make: Effect.Effect<Group, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(open),
-  (group) => waitUntil("the end of a group", Effect.sync(() => end(group) && group.close()), { deadline: "30 seconds" })
-)
+/** A group for one trial of a host of this user. Whoever is left in it at the end of the scope is killed. */
+export const make = (user: number | undefined): Effect.Effect<Group, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => open(user)),
+    (group) =>
+      waitUntil("the end of a group", Effect.sync(() => end(group) && group.close()), { deadline: "30 seconds" })
+  )

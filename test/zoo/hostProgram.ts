@@ -19,6 +19,7 @@ export interface Run {
   readonly args: ReadonlyArray<string>
   readonly trees: number
   readonly graceMs: number
+  readonly seal: ProcessTree.Seal
 }
 
 /** To look at it, and the ways to end it that a host can be told of. */
@@ -27,27 +28,28 @@ export type Order = "look" | "close" | "interrupt" | "timeout" | "exit" | "throw
 const say = (what: string, value?: unknown) =>
   Console.log(value === undefined ? what : `${what} ${JSON.stringify(value)}`)
 
-const start = ({ args, graceMs, script, trees }: Run) =>
-  Effect.replicateEffect(
-    ProcessTree.start(Command.make("sh", "-c", script, "sh", ...args), { teardown: Teardown.graceful(graceMs) }),
-    trees
-  )
+const start = ({ args, graceMs, script, seal, trees }: Run) =>
+  ProcessTree.start(Command.make("sh", "-c", script, "sh", ...args), { teardown: Teardown.graceful(graceMs), seal })
+    .pipe(
+      Effect.replicateEffect(trees),
+      Effect.tapError((error) => say("failed", `${error._tag}: ${error.message}`))
+    )
+
+/** As it is sent on, with few of many dead: the end of a long line is lost when the host exits. */
+const short = (report: Teardown.TeardownReport) => {
+  const encoded = Schema.encodeSync(Teardown.TeardownReport)(report)
+  return { ...encoded, killed: encoded.killed.slice(0, 20) }
+}
 
 /** Lives until it is told to end, and then says the reports. */
 const live = (run: Run, orders: Queue.Dequeue<string>) =>
   Effect.scoped(Effect.gen(function*() {
     const started: Array<ProcessTree.ProcessTree> = []
     yield* Effect.addFinalizer(() =>
-      Effect.flatMap(Effect.forEach(started, (tree) => tree.report), (reports) =>
-        say("reports", reports.map((report) => Schema.encodeSync(Teardown.TeardownReport)(report))))
+      Effect.flatMap(Effect.forEach(started, (tree) => tree.report), (reports) => say("reports", reports.map(short)))
     )
     started.push(...yield* start(run))
-    yield* say(
-      "started",
-      started.map((tree) =>
-        tree.pid
-      )
-    )
+    yield* say("started", started.map((tree) => tree.pid))
     const look = Effect.zipRight(Effect.forEach(started, (tree) => tree.members), say("looked"))
     const next = Effect.tap(Queue.take(orders), (order) => order === "look" ? look : Effect.void)
     switch (yield* Effect.repeat(next, { while: (order) => order === "look" })) {

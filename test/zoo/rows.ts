@@ -6,18 +6,16 @@
  * - `dies`: nothing of it is left, and the report says so.
  * - `named`: it may not be ended, and the report names it.
  * - `escapes`: out of the reach that is promised; nobody sees it, and it is ended by the zoo.
+ * - `cannot`: the seal does not let it become what it is.
  */
-export type Fate = "dies" | "named" | "escapes"
+export type Fate = "dies" | "named" | "escapes" | "cannot"
 
 export const endings = ["close", "interrupt", "timeout", "exit", "throw", "SIGTERM", "SIGKILL"] as const
 export type Ending = typeof endings[number]
 
-/** What is asked of the library for a run. */
-export interface Column {
-  readonly name: string
-}
-
-export const columns: ReadonlyArray<Column> = [{ name: "default" }]
+/** The seal that is asked of the library for a run. */
+export const columns = ["none", "namespace", "cgroup"] as const
+export type Column = typeof columns[number]
 
 export interface Row {
   readonly name: string
@@ -31,8 +29,8 @@ export interface Row {
   /** A state of the process table that one of them takes only after that. */
   readonly state?: string
   readonly trees?: number
-  /** By default `dies`. */
-  readonly fate?: Fate
+  /** Where it does not die. */
+  readonly fate?: { readonly [column in Column]?: Fate }
   /** Needs what this machine may not have. */
   readonly needs?: ReadonlyArray<"cc" | "private" | "root" | "namespaces" | "tmux">
   /** Born again and again: a look that finds nobody may have come between two of them. */
@@ -130,20 +128,29 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "an assassin of the guard",
     // It is there when its victim has been replaced.
-    script: `(host=$PPID; ${findGuard}; kill -KILL $guard; ${findGuard}; stay) >/dev/null 2>&1 &`
+    script: `(host=$PPID; ${findGuard}; kill -KILL $guard; ${findGuard}; stay) >/dev/null 2>&1 &`,
+    fate: { namespace: "cannot" }
   },
   {
     name: "an assassin of guard and host",
     script: `(host=$PPID; ${findGuard}; kill -KILL $guard $host; stay) >/dev/null 2>&1 &`,
+    fate: { namespace: "cannot" },
     killsHost: true
   },
   c("without the limit that marks it, in the group", "lower"),
   c("a daemon without the limit that marks it", "daemon lower"),
-  c("a ghost without the limit that marks it", "bare daemon lower", { fate: "escapes" }),
+  c("a ghost without the limit that marks it", "bare daemon lower", { fate: { none: "escapes" } }),
+  {
+    name: "the same, which has left its cgroup",
+    script: "(m=/sys/fs/cgroup/unified; [ -e $m ] || m=/sys/fs/cgroup; p=$(sed -n 's/^0:://p' /proc/self/cgroup)\n"
+      + "echo 0 > \"$m${p%/*/*}/cgroup.procs\"; adversary \"bare daemon lower\") 2>/dev/null &",
+    fate: { none: "escapes", cgroup: "escapes" },
+    needs: ["cc"]
+  },
   {
     name: "of another user",
     script: "\"$A.other\" \"$L\" user zoo >/dev/null 2>&1 &",
-    fate: "named",
+    fate: { none: "named", namespace: "cannot" },
     needs: ["cc", "root"]
   },
   {
@@ -155,7 +162,7 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "the work of a server that was there before",
     script: "echo \"$S $L\" > \"$L.door\"",
-    fate: "escapes",
+    fate: { none: "escapes", namespace: "escapes", cgroup: "escapes" },
     served: true
   }
 ]

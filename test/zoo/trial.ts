@@ -31,11 +31,12 @@ export const graceMs = 100
 
 const prelude = "L=$1 A=$2 S=$3; stay() { exec \"$S\" \"$L\"; }; adversary() { exec \"$A\" \"$L\" \"$1\" zoo; }"
 
-const runOf = (row: Row, place: Host.Place, home: string): Run => ({
+const runOf = (row: Row, column: Column, place: Host.Place, home: string): Run => ({
   script: `${prelude}\n${row.script}\nexec sleep 1800`,
   args: [join(home, "ledger"), join(place.folder, "adversary"), join(place.folder, "stay")],
   trees: row.trees ?? 1,
-  graceMs
+  graceMs,
+  seal: column
 })
 
 /** Tells a guard by its command line, and goes on to know it when it ends and has none any more. */
@@ -57,7 +58,7 @@ const hostLives = new Set<Ending>(["close", "interrupt", "timeout"])
 /** Whether there is time for a report. */
 const speaks = (ending: Ending): boolean => hostLives.has(ending) || ending === "SIGTERM"
 
-export const fateOf = (row: Row, _column: Column): Fate => row.fate ?? "dies"
+export const fateOf = (row: Row, column: Column): Fate => row.fate?.[column] ?? "dies"
 
 /** A host in a group, for one row, and what is done with it. */
 interface Stage {
@@ -79,7 +80,7 @@ interface Stage {
 export const makeStage = Effect.fnUntraced(function*(place: Host.Place, row: Row, column: Column) {
   const user = row.root === true ? undefined : place.user
   const home = yield* Host.makeHome(user)
-  const group = yield* Group.make
+  const group = yield* Group.make(user)
   const ledger = join(home, "ledger")
   const strangers = new Set<number>()
   if (row.served === true) {
@@ -98,13 +99,17 @@ export const makeStage = Effect.fnUntraced(function*(place: Host.Place, row: Row
 
   const loose = Effect.suspend(() => {
     expected += row.count ?? row.trees ?? 1
-    host.run(runOf(row, place, home))
+    host.run(runOf(row, column, place, home))
     return waitUntil(
       "the adversary is there",
-      Effect.sync(() =>
-        lines(ledger) >= expected
-        && (row.state === undefined || group.look(({ state }) => state === row.state, 1).length > 0)
-      ),
+      Effect.suspend(() => {
+        const failed = /^failed (.*)$/m.exec(host.printed())?.[1]
+        if (failed !== undefined) return Effect.dieMessage(failed)
+        return Effect.succeed(
+          lines(ledger) >= expected
+            && (row.state === undefined || group.look(({ state }) => state === row.state, 1).length > 0)
+        )
+      }),
       { deadline: "30 seconds" }
     )
   })
