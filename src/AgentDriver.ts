@@ -14,7 +14,7 @@ import type * as Teardown from "./Teardown.js"
 
 /**
  * One argument of a command line. A `Secret` is shown as `***` wherever a plan is shown; a `File` becomes the path of
- * the file of that name in `Plan.files`, with `prefix` before it.
+ * the file of that name in `Plan.files`, with `prefix` before it and `suffix` behind it.
  *
  * @since 0.1.0
  * @category models
@@ -22,7 +22,12 @@ import type * as Teardown from "./Teardown.js"
 export type Arg =
   | string
   | { readonly _tag: "Secret"; readonly value: string }
-  | { readonly _tag: "File"; readonly name: string; readonly prefix?: string | undefined }
+  | {
+    readonly _tag: "File"
+    readonly name: string
+    readonly prefix?: string | undefined
+    readonly suffix?: string | undefined
+  }
 
 /**
  * An argument that is shown as `***` by `redacted`. To the CLI it goes as it is, and the machine's process table shows
@@ -42,8 +47,8 @@ export type Arg =
 export const secret = (value: string): Arg => ({ _tag: "Secret", value })
 
 /**
- * An argument that names a file of the run: `prefix` (default none) and the path of the file called `name` in
- * `Plan.files`.
+ * An argument that names a file of the run: the path of the file called `name` in `Plan.files`, between `prefix` and
+ * `suffix` (default none).
  *
  * **Example**
  *
@@ -61,7 +66,12 @@ export const secret = (value: string): Arg => ({ _tag: "Secret", value })
  * @since 0.1.0
  * @category constructors
  */
-export const file = (name: string, prefix?: string | undefined): Arg => ({ _tag: "File", name, prefix })
+export const file = (name: string, prefix?: string | undefined, suffix?: string | undefined): Arg => ({
+  _tag: "File",
+  name,
+  prefix,
+  suffix
+})
 
 /**
  * What to start: arguments (without the program), variables that the CLI needs beside those of the request, what it
@@ -326,5 +336,9 @@ export interface AgentDriver<S> {
  */
 export const redacted = (plan: Plan): ReadonlyArray<string> =>
   plan.args.map((arg) =>
-    typeof arg === "string" ? arg : arg._tag === "Secret" ? "***" : `${arg.prefix ?? ""}<${arg.name}>`
+    typeof arg === "string"
+      ? arg
+      : arg._tag === "Secret"
+      ? "***"
+      : `${arg.prefix ?? ""}<${arg.name}>${arg.suffix ?? ""}`
   )

@@ -102,3 +102,10 @@ export * as Session from "./Session.js"
  * @since 0.1.0
  */
 export * as Teardown from "./Teardown.js"
+
+/**
+ * Rules for the tools of an agent: what it may use without asking, what it may not use.
+ *
+ * @since 0.1.0
+ */
+export * as ToolRule from "./ToolRule.js"

@@ -3,7 +3,7 @@
  *
  * | permission | here |
  * | --- | --- |
- * | `ReadOnly` | only `Read`, `Glob`, `Grep`, `WebFetch`, `WebSearch`: no shell, no MCP servers |
+ * | `ReadOnly` | only `Read`, `Glob`, `Grep`, `WebFetch`, `WebSearch`: no shell, no MCP servers but those of the request |
  * | `Plan` | its plan mode |
  * | `Edit` | edits are accepted, shell commands as far as its own rules and the user's allow them |
  * | `Auto` | its classifier decides |
@@ -12,7 +12,8 @@
  * A new conversation and a branch get an id from the caller or of ours, so that an interrupted run can be continued.
  * Commands in the background are switched off (`CLAUDE_CODE_DISABLE_BACKGROUND_TASKS`), as they would outlive the
  * answer and wake the agent for further turns. A system prompt on a continued conversation replaces that of its
- * beginning.
+ * beginning. Attachments are mentioned behind the prompt (`@"path"`), which sends their content with it; of a
+ * text that is too long (0.8 MB was) the model learns the place only. `thinking: false` has no effect on models that always think.
  *
  * @since 0.1.0
  */

@@ -11,7 +11,11 @@
  * It chooses the ids of its conversations. The tokens of a continued conversation are those of its whole life, so for
  * such a run none are reported. `Edit` and `Auto` work only inside of a git repository, unless `extraArgs` says
  * `--skip-git-repo-check`. On a continued conversation `system` stands before the prompt, as the instructions of its
- * beginning stay in force.
+ * beginning stay in force; `systemReplace` holds there too.
+ *
+ * MCP servers run outside of its sandbox. Except with `Bypass`, it calls those of their tools that a rule allows and
+ * those that say of themselves that they only look; with `ReadOnly` and `Plan`, of the servers of the request, only what
+ * a rule names. They get the mark of the run's tree.
  *
  * @since 0.1.0
  */

@@ -3,7 +3,7 @@
  *
  * | permission | here |
  * | --- | --- |
- * | `ReadOnly` | only `view`, `grep`, `glob`, `web_fetch`: no shell, no MCP servers |
+ * | `ReadOnly` | only `view`, `grep`, `glob`, `web_fetch`: no shell, no MCP tools but those that a rule names |
  * | `Plan` | its plan mode |
  * | `Edit` | files under the working directory and `addDirs`; of the shell what it takes for reading or such an edit |
  * | `Auto` | every tool and address, files as above |

@@ -79,7 +79,7 @@ describe("claude", () => {
     const args = claude()
     assert.strictEqual(after(args, "--permission-mode"), "dontAsk")
     has(args, "--tools=Read,Glob,Grep,WebFetch,WebSearch", "--strict-mcp-config")
-    has(args, "--disallowedTools=Bash,PowerShell,Edit,Write,NotebookEdit,mcp__*")
+    has(args, "--disallowedTools=Bash,PowerShell,Edit,Write,NotebookEdit", "--disallowedTools=mcp__*")
   })
 
   it.each(

@@ -64,5 +64,9 @@ export const isEvent = Schema.is(AgentEvent.AgentEvent)
 /** The arguments as they would be on the command line, files by their name. */
 export const words = (plan: AgentDriver.Plan): ReadonlyArray<string> =>
   plan.args.map((arg) =>
-    typeof arg === "string" ? arg : arg._tag === "Secret" ? arg.value : `${arg.prefix ?? ""}<${arg.name}>`
+    typeof arg === "string"
+      ? arg
+      : arg._tag === "Secret"
+      ? arg.value
+      : `${arg.prefix ?? ""}<${arg.name}>${arg.suffix ?? ""}`
   )

@@ -15,7 +15,7 @@ const flags = {
       + "--append-system-prompt --append-system-prompt-file --system-prompt-snapshot --permission-mode "
       + "--permission-prompts --permission-prompt-tool --allowedTools --disallowedTools --tools --session-id --resume "
       + "--resume-session-at --name --max-turns --max-budget-usd --json-schema --mcp-config --add-dir --settings "
-      + "--setting-sources --agents --plugin-dir"
+      + "--setting-sources --agents --plugin-dir --thinking"
   ),
   codex: table(
     "--json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --approve-for-me --ephemeral "

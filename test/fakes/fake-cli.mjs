@@ -14,12 +14,14 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   writeFileSync,
   writeSync
 } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Argv from "./argv.mjs"
 import * as Descendants from "./descendants.mjs"
@@ -85,6 +87,17 @@ const readAll = async () => {
 
 let input
 const stdin = () => input ??= readAll()
+
+/** What the folder of the run holds at the start. */
+const files = () => {
+  const folder = process.env.TMPDIR
+  if (folder === undefined || !basename(folder).startsWith("ea-")) return {}
+  const plain = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return Object.fromEntries(plain.map(({ name }) => {
+    const path = join(folder, name)
+    return [name, { path, content: readFileSync(path, "utf8"), mode: statSync(path).mode & 0o777 }]
+  }))
+}
 
 const conversation = (id) => join(scenario.state, `${name}-${id}.json`)
 
@@ -221,7 +234,7 @@ const main = async () => {
   if (scenario.dump !== undefined) {
     const read = asked.stdin && scenario.stdin !== "unread" ? (await stdin()).toString("utf8") : undefined
     const prompt = read ?? context.prompt
-    const seen = { argv, env: process.env, cwd: context.cwd, stdin: read, prompt, pid: process.pid }
+    const seen = { argv, env: process.env, cwd: context.cwd, stdin: read, prompt, pid: process.pid, files: files() }
     writeFileSync(`${scenario.dump}.part`, JSON.stringify(seen))
     renameSync(`${scenario.dump}.part`, scenario.dump)
   }

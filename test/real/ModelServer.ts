@@ -15,6 +15,8 @@ export type Script =
   | { readonly _tag: "Text"; readonly text: string }
   /** One call of the shell tool, then `text`. */
   | { readonly _tag: "Shell"; readonly command: string; readonly text: string }
+  /** These calls, one after the other, then `text`. */
+  | { readonly _tag: "Calls"; readonly calls: ReadonlyArray<Wire.Call>; readonly text: string }
   | { readonly _tag: "Status"; readonly status: number; readonly retryAfter?: number }
   /** The connection is cut after the first words. */
   | { readonly _tag: "Truncated"; readonly text: string }
@@ -78,18 +80,21 @@ const answer = (
     sendEvents(response, wire.text(serial, text))
     response.end()
   }
+  const call = (next: Wire.Call | undefined, done: boolean, text: string): void => {
+    if (asked.tools.length === 0) return say("side")
+    if (next === undefined || done) return say(text)
+    const made = next(asked.tools)
+    if (made === undefined) return say("no such tool was offered")
+    sendEvents(response, wire.toolCall(serial, made))
+    response.end()
+  }
   switch (script._tag) {
     case "Text":
       return say(script.text)
-    case "Shell": {
-      if (asked.tools.length === 0) return say("side")
-      if (asked.afterTool) return say(script.text)
-      const call = Wire.shellCall(asked.tools, script.command)
-      if (call === undefined) return say("no shell tool was offered")
-      sendEvents(response, wire.toolCall(serial, call.name, call.input))
-      response.end()
-      return
-    }
+    case "Shell":
+      return call(Wire.shell(script.command), asked.afterTool, script.text)
+    case "Calls":
+      return call(script.calls[asked.results], asked.results >= script.calls.length, script.text)
     case "Status":
       return sendJson(
         response,

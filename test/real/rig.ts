@@ -101,6 +101,8 @@ export const claude: Cli = {
       CLAUDE_CONFIG_DIR: join(place.home, ".claude"),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       CLAUDE_CODE_MAX_RETRIES: "0",
+      // It would hide the tools of MCP behind a search.
+      ENABLE_TOOL_SEARCH: "false",
       // It refuses to bypass permissions as root otherwise.
       IS_SANDBOX: "1"
     },

@@ -4,8 +4,10 @@
  */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 
-export interface Tool {
+interface Tool {
   readonly name: string
+  /** Of the tools that belong together, where the API puts them so. */
+  readonly namespace?: string | undefined
   readonly properties: { readonly [name: string]: Json }
   readonly required: ReadonlyArray<string>
 }
@@ -14,12 +16,22 @@ export interface Asked {
   readonly tools: ReadonlyArray<Tool>
   /** The last thing in the conversation is the result of a tool call. */
   readonly afterTool: boolean
+  /** How many results of tool calls it holds. */
+  readonly results: number
 }
+
+/** What a tool is called with. */
+interface Made extends Pick<Tool, "name" | "namespace"> {
+  readonly input: Json
+}
+
+/** Finds its tool among those that are offered. */
+export type Call = (tools: ReadonlyArray<Tool>) => Made | undefined
 
 export interface Wire {
   readonly read: (body: Json) => Asked
   readonly text: (serial: number, text: string) => ReadonlyArray<string>
-  readonly toolCall: (serial: number, tool: string, input: Json) => ReadonlyArray<string>
+  readonly toolCall: (serial: number, call: Made) => ReadonlyArray<string>
   readonly failure: (status: number) => Json
 }
 
@@ -85,13 +97,15 @@ const anthropicMessage = (
   event("message_stop", {})
 ]
 
+const isResult = (part: Json): boolean => field(part, "type") === "tool_result"
+
 /** Messages API: Claude Code, and Copilot with a provider of type `anthropic`. */
 export const messages: Wire = {
   read: (body) => ({
     tools: items(field(body, "tools")).map((item) => tool(field(item, "name"), field(item, "input_schema"))),
-    afterTool: items(field(items(field(body, "messages")).at(-1), "content")).some((part) =>
-      field(part, "type") === "tool_result"
-    )
+    afterTool: items(field(items(field(body, "messages")).at(-1), "content")).some(isResult),
+    results: items(field(body, "messages")).flatMap((message) => items(field(message, "content"))).filter(isResult)
+      .length
   }),
   text: (serial, text) =>
     anthropicMessage(
@@ -100,7 +114,7 @@ export const messages: Wire = {
       pieces(text).map((piece) => ({ type: "text_delta", text: piece })),
       "end_turn"
     ),
-  toolCall: (serial, name, input) =>
+  toolCall: (serial, { input, name }) =>
     anthropicMessage(
       serial,
       { type: "tool_use", id: `toolu_${serial}`, name, input: {} },
@@ -144,11 +158,21 @@ const response = (serial: number, output: ReadonlyArray<string>): ReadonlyArray<
   })
 ]
 
+const isOutput = (item: Json | undefined): boolean => string(field(item, "type")).endsWith("_call_output")
+
 /** Responses API: Codex. */
 export const responses: Wire = {
   read: (body) => ({
-    tools: items(field(body, "tools")).map((item) => tool(field(item, "name"), field(item, "parameters"))),
-    afterTool: string(field(items(field(body, "input")).at(-1), "type")).endsWith("_call_output")
+    tools: items(field(body, "tools")).flatMap((item) =>
+      field(item, "type") === "namespace"
+        ? items(field(item, "tools")).map((one) => ({
+          ...tool(field(one, "name"), field(one, "parameters")),
+          namespace: string(field(item, "name"))
+        }))
+        : [tool(field(item, "name"), field(item, "parameters"))]
+    ),
+    afterTool: isOutput(items(field(body, "input")).at(-1)),
+    results: items(field(body, "input")).filter(isOutput).length
   }),
   text: (serial, text) => {
     const message = { type: "message", id: `msg_${serial}`, role: "assistant" }
@@ -163,7 +187,7 @@ export const responses: Wire = {
       })
     ])
   },
-  toolCall: (serial, name, input) =>
+  toolCall: (serial, { input, name, namespace }) =>
     response(serial, [
       event("response.output_item.done", {
         output_index: 0,
@@ -172,6 +196,7 @@ export const responses: Wire = {
           id: `fc_${serial}`,
           call_id: `call_${serial}`,
           name,
+          ...(namespace === undefined ? {} : { namespace }),
           arguments: JSON.stringify(input),
           status: "completed"
         }
@@ -188,11 +213,8 @@ export const responses: Wire = {
 
 const shellNames = ["Bash", "bash", "exec_command", "shell_command", "shell"]
 
-/** A call of the CLI's own shell tool, filled in as its schema demands; `undefined` if it offers none. */
-export const shellCall = (
-  tools: ReadonlyArray<Tool>,
-  command: string
-): { readonly name: string; readonly input: Json } | undefined => {
+/** A call of the CLI's own shell tool, filled in as its schema demands. */
+export const shell = (command: string): Call => (tools) => {
   const shell = tools.find((candidate) => shellNames.includes(candidate.name))
   if (shell === undefined) return undefined
   const known: { readonly [name: string]: Json } = {
@@ -209,4 +231,24 @@ export const shellCall = (
     Object.entries(known).filter(([name]) => name in shell.properties)
   )
   return { name: shell.name, input }
+}
+
+/** A call of a tool of MCP; each CLI has its own way to make one name of a server and its tool. */
+export const mcp = (server: string, name: string, input: Json): Call => (tools) => {
+  const plain = (text: string) => text.replace(/[-_]+/g, "_")
+  const found = tools.find((tool) =>
+    plain(`${tool.namespace ?? ""}_${tool.name}`).endsWith(plain(`_${server}_${name}`))
+  )
+  return found === undefined ? undefined : { name: found.name, namespace: found.namespace, input }
+}
+
+/** A call of the CLI's own tool that writes a file. */
+export const write = (path: string): Call => (tools) => {
+  const found = tools.find(({ name }) => name === "Write" || name === "create")
+  return found === undefined
+    ? undefined
+    : {
+      name: found.name,
+      input: found.name === "Write" ? { file_path: path, content: "written" } : { path, file_text: "written" }
+    }
 }

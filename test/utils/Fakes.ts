@@ -31,6 +31,8 @@ export interface Dump {
   readonly stdin?: string | undefined
   readonly prompt?: string | undefined
   readonly pid: number
+  /** Of the run's own folder. */
+  readonly files: Readonly<Record<string, { readonly path: string; readonly content: string; readonly mode: number }>>
 }
 
 export const readDump = (path: string): Effect.Effect<Dump> => Effect.sync(() => JSON.parse(readFileSync(path, "utf8")))

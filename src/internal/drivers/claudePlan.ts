@@ -2,21 +2,23 @@
 import * as Either from "effect/Either"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentRequest from "../../AgentRequest.js"
+import * as Attachments from "./attachments.js"
+import * as ClaudeTools from "./claudeTools.js"
 import * as CommandLine from "./commandLine.js"
 
 const agent = "claude"
 
 /**
  * What each permission is here. `ReadOnly` names the few tools that only look: everything else, whatever a later version
- * adds, is not offered to the model at all. The refusals beside it beat any rule of the user's settings, MCP servers are
- * not even started, and what is left asks nobody (`dontAsk`).
+ * adds, is not offered to the model at all. The refusals beside it beat any rule of the user's settings, MCP servers of
+ * the user are not even started, and what is left asks nobody (`dontAsk`).
  */
 const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>>> = {
   ReadOnly: [
     "--permission-mode",
     "dontAsk",
     "--tools=Read,Glob,Grep,WebFetch,WebSearch",
-    "--disallowedTools=Bash,PowerShell,Edit,Write,NotebookEdit,mcp__*",
+    "--disallowedTools=Bash,PowerShell,Edit,Write,NotebookEdit",
     "--strict-mcp-config"
   ],
   Plan: ["--permission-mode", "plan"],
@@ -40,6 +42,15 @@ const session = (request: AgentRequest.AgentRequest, context: AgentDriver.PlanCo
   }
 }
 
+const noMcp = "--disallowedTools=mcp__*"
+
+/** What is mentioned so is read and sent with the prompt. */
+const mention = ({ path }: AgentRequest.Attachment): string => `@"${path}"`
+
+/** The first message: the prompt, and the files that go with it. */
+const message = ({ attachments, prompt }: AgentRequest.AgentRequest): string =>
+  attachments.length === 0 ? prompt : `${prompt}\n\n${attachments.map(mention).join(" ")}`
+
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
   if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
@@ -48,6 +59,15 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   if (request.extraArgs.some((arg) => escaping.includes(arg))) {
     return CommandLine.unsupported(agent, "a run in the background", "A run ends with its scope.")
   }
+  const binary = Attachments.otherThan(request, ["text", "pdf", "image"])
+  if (binary !== undefined) return CommandLine.unsupported(agent, `the attachment ${binary.path}`)
+  if (request.attachments.some(({ path }) => /["\n\r]/.test(path))) {
+    return CommandLine.unsupported(agent, "an attachment with a quote or a line break in its name")
+  }
+  const rules = ClaudeTools.rules(request)
+  if (Either.isLeft(rules)) return Either.left(rules.left)
+  const servers = ClaudeTools.servers(request)
+  if (Either.isLeft(servers)) return Either.left(servers.left)
   const hasSystem = request.system !== undefined && request.system !== ""
   const schema = request.outputSchema === undefined ? undefined : JSON.stringify(request.outputSchema)
   const pieces = [
@@ -55,9 +75,18 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     ...CommandLine.flags("--input-format", "text", ...permission[request.permission]),
     ...CommandLine.option("--model", request.model, "model"),
     ...CommandLine.option("--effort", request.effort, "effort"),
+    ...(request.systemReplace === undefined
+      ? []
+      : CommandLine.fileOption("--system-prompt-file", "system-replace.md", "systemReplace")),
     ...(hasSystem ? CommandLine.fileOption("--append-system-prompt-file", "system.md", "system") : []),
     // A continued conversation replays the system prompt of its beginning and would drop this one.
-    ...(hasSystem && request.session._tag !== "New" ? CommandLine.flags("--system-prompt-snapshot=off") : []),
+    ...((hasSystem || request.systemReplace !== undefined) && request.session._tag !== "New"
+      ? CommandLine.flags("--system-prompt-snapshot=off")
+      : []),
+    ...(request.thinking === true ? CommandLine.flags("--thinking=enabled") : []),
+    ...(request.permission === "ReadOnly" && servers.right.files.length === 0 ? CommandLine.flags(noMcp) : []),
+    ...rules.right,
+    ...servers.right.pieces,
     ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
     ...CommandLine.option("--json-schema", schema, "outputSchema"),
     ...CommandLine.flags(...session(request, context)),
@@ -71,7 +100,11 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       DISABLE_AUTOUPDATER: "1",
       ...(request.thinking === false ? { MAX_THINKING_TOKENS: "0" } : {})
     },
-    stdin: request.prompt,
-    files: hasSystem ? [{ name: "system.md", content: request.system }] : []
+    stdin: message(request),
+    files: [
+      ...(hasSystem ? [{ name: "system.md", content: request.system }] : []),
+      ...(request.systemReplace === undefined ? [] : [{ name: "system-replace.md", content: request.systemReplace }]),
+      ...servers.right.files
+    ]
   }))
 }

@@ -4,21 +4,15 @@ import * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as Session from "../../Session.js"
+import * as Attachments from "./attachments.js"
+import * as CodexTools from "./codexTools.js"
 import * as CommandLine from "./commandLine.js"
+import * as Toml from "./toml.js"
 
 const agent = "codex"
 
-/** A TOML basic string. */
-const toml = (text: string): string =>
-  `"${
-    text.replace(/["\\\u0000-\u001f\u007f]/g, (character) =>
-      character === "\"" || character === "\\"
-        ? `\\${character}`
-        : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  }"`
-
 const config = (key: string, value: string | undefined, what: string): ReadonlyArray<CommandLine.Piece> =>
-  value === undefined ? [] : [{ what, arg: "-c" }, { what, arg: `${key}=${toml(value)}` }]
+  value === undefined ? [] : [{ what, arg: "-c" }, { what, arg: `${key}=${Toml.text(value)}` }]
 
 /** How far the sandbox lets commands go; none for `Bypass`. */
 const sandbox: Readonly<Record<AgentRequest.Permission, "read-only" | "workspace-write" | undefined>> = {
@@ -59,7 +53,7 @@ const reach = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Pi
       ...directories.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs"))
     ]
   }
-  const roots = `sandbox_workspace_write.writable_roots=[${directories.map(toml).join(", ")}]`
+  const roots = `sandbox_workspace_write.writable_roots=${Toml.list(directories)}`
   return [
     ...config("sandbox_mode", mode, "permission"),
     ...(directories.length === 0 ? [] : [{ what: "addDirs", arg: "-c" }, { what: "addDirs", arg: roots }])
@@ -84,13 +78,32 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       "It chooses its own; read it from the outcome."
     )
   }
-  if (request.thinking === false) {
-    return CommandLine.unsupported(agent, "thinking: false", "Use a low effort instead.")
+  if (request.thinking !== undefined) {
+    return CommandLine.unsupported(
+      agent,
+      `thinking: ${request.thinking}`,
+      request.thinking ? "Use effort instead." : "Use a low effort instead."
+    )
   }
+  const other = Attachments.otherThan(request, ["image"])
+  if (other !== undefined) {
+    return CommandLine.unsupported(
+      agent,
+      `the attachment ${other.path}`,
+      "It takes images; name other files in the prompt."
+    )
+  }
+  if (request.attachments.some(({ path }) => path.includes(","))) {
+    return CommandLine.unsupported(agent, "an attachment with a comma in its path")
+  }
+  const rules = CodexTools.rules(request)
+  if (Either.isLeft(rules)) return Either.left(rules.left)
+  const servers = CodexTools.configure(request, context.platform)
+  if (Either.isLeft(servers)) return Either.left(servers.left)
   const system = request.system === undefined || request.system === "" ? undefined : request.system
   // A continued conversation keeps the instructions of its beginning and would drop these.
   const asInstructions = system !== undefined && request.session._tag === "New"
-    && toml(system).length <= longestInstructions
+    && Toml.text(system).length <= longestInstructions
   const schema = request.outputSchema
   const pieces = [
     ...CommandLine.flags("exec", ...continued(request.session), "--json"),
@@ -101,13 +114,21 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     ...reach(request),
     ...CommandLine.option("--model", request.model, "model"),
     ...config("model_reasoning_effort", request.effort, "effort"),
+    ...(request.systemReplace === undefined ? [] : [
+      ...CommandLine.flags("-c"),
+      // What is no TOML is taken as it stands.
+      { what: "systemReplace", arg: AgentDriver.file("system-replace.md", "model_instructions_file=") }
+    ]),
     ...(asInstructions
       ? [
         ...CommandLine.flags("-c"),
-        { what: "system", arg: AgentDriver.secret(`developer_instructions=${toml(system)}`) }
+        { what: "system", arg: AgentDriver.secret(`developer_instructions=${Toml.text(system)}`) }
       ]
       : []),
     ...(schema === undefined ? [] : CommandLine.fileOption("--output-schema", "schema.json", "outputSchema")),
+    ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--image=${path}` })),
+    ...servers.right.pieces,
+    ...rules.right,
     ...CommandLine.flags("-c", "check_for_update_on_startup=false"),
     ...CommandLine.extra(request),
     // Some options take several values; `--` keeps the prompt out of them.
@@ -128,8 +149,12 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   }
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
     args,
-    env: {},
+    env: servers.right.env,
     stdin: prompt,
-    files: schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]
+    files: [
+      ...(schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]),
+      ...(request.systemReplace === undefined ? [] : [{ name: "system-replace.md", content: request.systemReplace }]),
+      ...servers.right.files
+    ]
   }))
 }

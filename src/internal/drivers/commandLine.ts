@@ -21,8 +21,9 @@ export const option = (name: string, value: string | undefined, what: string): R
     ? [{ what, arg: `${name}=${value}` }]
     : [{ what, arg: name }, { what, arg: value }]
 
-export const fileOption = (name: string, file: string, what: string): ReadonlyArray<Piece> => [
-  { what, arg: AgentDriver.file(file, `${name}=`) }
+/** `before`: what the CLI wants in front of a path. */
+export const fileOption = (name: string, file: string, what: string, before = ""): ReadonlyArray<Piece> => [
+  { what, arg: AgentDriver.file(file, `${name}=${before}`) }
 ]
 
 /** Arguments of the caller may carry anything, so they are never shown. */
@@ -43,7 +44,7 @@ const sizeOf = ({ arg }: Piece): number =>
     : arg._tag === "Secret"
     ? encoder.encode(arg.value).length
     // The path is not known here; no path is this long.
-    : (arg.prefix ?? "").length + 4096
+    : (arg.prefix ?? "").length + (arg.suffix ?? "").length + 4096
 
 /** The pieces as arguments, or the one that is too large for a command line. */
 export const fit = (

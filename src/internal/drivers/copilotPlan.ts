@@ -2,7 +2,9 @@
 import * as Either from "effect/Either"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentRequest from "../../AgentRequest.js"
+import * as Attachments from "./attachments.js"
 import * as CommandLine from "./commandLine.js"
+import * as CopilotTools from "./copilotTools.js"
 
 const agent = "copilot"
 
@@ -37,15 +39,37 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     return CommandLine.unsupported(agent, "a session id that is not a UUID")
   }
   if (request.outputSchema !== undefined) return CommandLine.unsupported(agent, "an output schema")
-  if (request.thinking === false) {
-    return CommandLine.unsupported(agent, "thinking: false", "Use effort: \"none\" instead.")
+  if (request.thinking !== undefined) {
+    return CommandLine.unsupported(
+      agent,
+      `thinking: ${request.thinking}`,
+      request.thinking ? "Use effort instead." : "Use effort: \"none\" instead."
+    )
   }
+  if (request.systemReplace !== undefined) {
+    return CommandLine.unsupported(agent, "another system prompt", "Use system: it stands before the prompt.")
+  }
+  const other = Attachments.otherThan(request, ["image", "pdf"])
+  if (other !== undefined) {
+    return CommandLine.unsupported(
+      agent,
+      `the attachment ${other.path}`,
+      "It takes images and PDF; name other files in the prompt."
+    )
+  }
+  const rules = CopilotTools.rules(request, context)
+  if (Either.isLeft(rules)) return Either.left(rules.left)
+  const servers = CopilotTools.servers(request)
+  if (Either.isLeft(servers)) return Either.left(servers.left)
   const pieces = [
     ...CommandLine.flags("--output-format", "json", "--no-ask-user", "--no-auto-update", "--no-color", "--no-remote"),
     ...CommandLine.flags(...permission[request.permission]),
     ...CommandLine.option("--model", request.model, "model"),
     ...CommandLine.option("--reasoning-effort", request.effort, "effort"),
     ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
+    ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--attachment=${path}` })),
+    ...rules.right,
+    ...servers.right.pieces,
     ...CommandLine.flags(...session(request, context)),
     ...CommandLine.extra(request)
   ]
@@ -57,6 +81,6 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     stdin: request.system === undefined || request.system === ""
       ? request.prompt
       : `${request.system}\n\n${request.prompt}`,
-    files: []
+    files: servers.right.files
   }))
 }

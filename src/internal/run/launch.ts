@@ -74,7 +74,7 @@ const argument = (path: Path.Path, directory: string) => (arg: AgentDriver.Arg):
     ? arg
     : arg._tag === "Secret"
     ? arg.value
-    : `${arg.prefix ?? ""}${path.join(directory, arg.name)}`
+    : `${arg.prefix ?? ""}${path.join(directory, arg.name)}${arg.suffix ?? ""}`
 
 const checkDirectory = Effect.fnUntraced(function*(agent: string, program: string, cwd: string) {
   const fs = yield* FileSystem.FileSystem
@@ -101,6 +101,39 @@ const checkDirectory = Effect.fnUntraced(function*(agent: string, program: strin
       detail: `the working directory "${cwd}" is not a directory`
     })
   }
+})
+
+/** The CLIs leave out without a word what they do not find, or tell it to the model alone. */
+const checkAttachments = Effect.fnUntraced(function*(
+  agent: string,
+  program: string,
+  cwd: string,
+  attachments: AgentRequest.AgentRequest["attachments"]
+) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const unusable = (name: string, why: string, cause?: PlatformError) =>
+    new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "files",
+      detail: `the attachment "${name}" ${why}`,
+      cause
+    })
+  yield* Effect.forEach(attachments, (attachment) => {
+    const file = path.resolve(cwd, attachment.path)
+    return fs.access(file, { readable: true }).pipe(
+      Effect.zipRight(fs.stat(file)),
+      Effect.mapError((cause) =>
+        unusable(attachment.path, `cannot be read (${cause._tag === "SystemError" ? cause.reason : cause._tag})`, cause)
+      ),
+      Effect.filterOrFail(
+        (info) => info.type === "File",
+        () => unusable(attachment.path, "is not a file")
+      )
+    )
+  }, { discard: true })
 })
 
 /** The kernel's limits: one string of the command line or of the environment, and all of them together. */
@@ -185,6 +218,7 @@ export const launch = Effect.fnUntraced(function*<S>(
     })
   }
   yield* checkDirectory(agent, named, cwd)
+  yield* checkAttachments(agent, named, cwd, request.attachments)
   const program = yield* locate({
     agent,
     executable: driver.executable,

@@ -1,0 +1,82 @@
+/** Every field of a request at every driver: it shows in the plan, or it is refused. There is no third way. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import type * as AgentDriver from "effect-agents/AgentDriver"
+import * as AgentRequest from "effect-agents/AgentRequest"
+import * as Claude from "effect-agents/Claude"
+import * as Codex from "effect-agents/Codex"
+import * as Copilot from "effect-agents/Copilot"
+import * as Session from "effect-agents/Session"
+import * as ToolRule from "effect-agents/ToolRule"
+import { ask, context } from "./replay.js"
+
+type Fields = Parameters<typeof AgentRequest.make>[0]
+type Name = keyof typeof AgentRequest.AgentRequest.fields
+
+/** The run loop sees to these, the same for all drivers; they have tests of their own. */
+const ofTheLoop = ["cwd", "env", "envPolicy"] as const
+
+/** Values of a field that must not be without consequence, beside a request that can write. */
+const samples: Readonly<
+  { readonly [Field in Exclude<Name, typeof ofTheLoop[number]>]-?: ReadonlyArray<Required<Fields>[Field]> }
+> = {
+  prompt: ["something else"],
+  model: ["a-model"],
+  effort: ["high"],
+  thinking: [true, false],
+  system: ["Be brief"],
+  systemReplace: ["You are a parrot"],
+  attachments: [[{ path: "a.png" }], [{ path: "a.pdf" }], [{ path: "a.txt" }], [{ path: "a.zip" }]],
+  permission: ["ReadOnly", "Plan", "Auto", "Bypass"],
+  tools: [
+    ToolRule.shell(),
+    ToolRule.shell("git add"),
+    ToolRule.shell("make it so"),
+    ToolRule.read(),
+    ToolRule.read("src"),
+    ToolRule.edit(),
+    ToolRule.edit("src"),
+    ToolRule.fetch(),
+    ToolRule.fetch("example.com"),
+    ToolRule.mcp("docs"),
+    ToolRule.mcp("docs", "search"),
+    ToolRule.native("Skill")
+  ].flatMap((rule) => [{ allow: [rule] }, { deny: [rule] }]),
+  mcpServers: [{ local: { command: "server" } }, { local: { command: "server", env: { A: "b" } } }, {
+    web: { url: "https://example.com/mcp" }
+  }],
+  addDirs: [["/other"]],
+  session: [Session.fresh("11111111-2222-4333-8444-555555555555"), Session.resume("abc"), Session.fork("abc")],
+  outputSchema: [{ type: "object" }],
+  extraArgs: [["--anything"]]
+}
+
+const base: Partial<Fields> = { permission: "Edit" }
+
+const planned = <S>(driver: AgentDriver.AgentDriver<S>) => (fields: Partial<Fields>) =>
+  driver.plan(ask({ ...base, ...fields }), context)
+
+describe.each([
+  ["claude", planned(Claude.driver)],
+  ["codex", planned(Codex.driver)],
+  ["copilot", planned(Copilot.driver)]
+])("%s", (agent, plan) => {
+  const without = Either.getOrThrow(plan({}))
+
+  it.each(Object.entries(samples))("%s", (field, values) => {
+    for (const value of values) {
+      const shown = `${field}: ${JSON.stringify(value)}`
+      Either.match(plan({ [field]: value }), {
+        onLeft: (error) => {
+          assert.strictEqual(error._tag, "AgentUnsupported", shown)
+          assert.strictEqual(error.agent, agent)
+        },
+        onRight: (plan) => assert.notDeepEqual(plan, without, `${shown} has no consequence`)
+      })
+    }
+  })
+})
+
+it("no field is without a decision", () => {
+  assert.sameMembers(Object.keys(AgentRequest.AgentRequest.fields), [...Object.keys(samples), ...ofTheLoop])
+})
