@@ -138,8 +138,9 @@ export interface ProcessTree extends Inspectable.Inspectable {
  * - `cpuSeconds`: what they have computed, with those that have ended since.
  * - `openFiles`: how many files, pipes and sockets they have open.
  *
- * Linux only: elsewhere a tree with limits is not started. They are checked by looking, at most a second apart, four
- * times a second at first: what begins and ends in between may go unseen.
+ * Linux only: elsewhere a tree with limits is not started. They are checked by looking, at most a quarter of a
+ * second apart unless the machine is busy with it, more often while the tree grows: what begins and ends in between may
+ * go unseen.
  *
  * @since 0.1.0
  * @category models

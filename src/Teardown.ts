@@ -472,8 +472,8 @@ export class TeardownReport extends Schema.Class<TeardownReport>("effect-agents/
       onNone: () => `${this.command} (${this.pid}): verified ${this.verified}, ${ended}`,
       onSome: () =>
         `${this.command} (${this.pid}): ${this.survivors.length} survived (${
-          this.survivors.map((process) => `${process.pid} ${process.command}: ${process.why}`).join(", ")
-        }), ${ended}`
+          this.survivors.slice(0, 5).map((process) => `${process.pid} ${process.command}: ${process.why}`).join(", ")
+        }${this.survivors.length > 5 ? ", …" : ""}), ${ended}`
     })
   }
 }

@@ -7,24 +7,16 @@ import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as ProcessTree from "effect-agents/ProcessTree"
-import * as Teardown from "effect-agents/Teardown"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { spawnSync } from "node:child_process"
-import { chmodSync, copyFileSync, writeFileSync } from "node:fs"
+import { chmodSync, copyFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
-import * as Host from "../utils/Host.js"
 import { aliveWith, expectGone, isAlive, makeMark, waitForSleepers, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import type { Input } from "./hostProgram.js"
+import { commandLine, host, inNamespace, isRoot, missingNamespace, reportsOf, root } from "./hosts.js"
 import { adversary, brief, locksLimit, seconds } from "./support.js"
-
-const program = new URL("./hostProgram.ts", import.meta.url)
-
-const host = (input: Input) => Host.start(program, input)
 
 /** Deaf, and in three sessions. */
 const stubborn = "trap '' TERM INT HUP; setsid sleep $1 & (env -i setsid sleep $2 &); while :; do sleep $3; done"
@@ -35,22 +27,6 @@ const stubbornInput = (mark: string, input: Omit<Input, "script" | "args" | "sle
   args: [seconds(mark, 1), seconds(mark, 2), seconds(mark, 3)],
   sleepers: [mark, 3 * (input.trees ?? 1)]
 })
-
-const reportsOf = (output: string): ReadonlyArray<Teardown.TeardownReport> =>
-  [...output.matchAll(/^report (.*)$/gm)].map(([, json]) =>
-    Schema.decodeUnknownSync(Teardown.TeardownReport)(JSON.parse(json ?? ""))
-  )
-
-/** A command line that runs the program with an input, for hosts that are started in another way. */
-const commandLine = (input: Input) =>
-  Effect.map(TempDir.make, (folder) => {
-    const file = join(folder, "input.json")
-    writeFileSync(file, JSON.stringify(input))
-    chmodSync(folder, 0o755)
-    return [process.execPath, "--import", "tsx", fileURLToPath(program), file] as const
-  })
-
-const root = fileURLToPath(new URL("../..", import.meta.url))
 
 describe("a host", () => {
   it.scopedLive("that exits in the midst of twenty trees takes them along", () =>
@@ -179,7 +155,6 @@ describe("a tree inside a tree", () => {
     }))
 })
 
-const isRoot = process.getuid?.() === 0
 const missing = !isRoot ? "needs root" : adversary.missing
 
 describe("a process that became another user", () => {
@@ -224,10 +199,7 @@ describe("a process that became another user", () => {
     }))
 })
 
-const namespace = ["--pid", "--fork", "--kill-child", "--mount-proc"]
-const unshare = isRoot ? namespace : ["--user", "--map-root-user", ...namespace]
-const noNamespace = adversary.missing
-  ?? (spawnSync("unshare", [...unshare, "true"]).status === 0 ? undefined : "no pid namespaces here")
+const noNamespace = adversary.missing ?? missingNamespace
 
 describe("those that are born again and again", () => {
   if (noNamespace !== undefined) {
@@ -246,12 +218,7 @@ describe("those that are born again and again", () => {
         trees: 5,
         graceMs: 20
       })
-      // Only in a pid namespace of their own, which dies with its first process whatever happens. That is a shell: it
-      // buries the dead, Node would not.
-      const inside = Command.make("unshare", ...unshare, "sh", "-c", "\"$@\"; exit $?", "sh", ...line).pipe(
-        Command.workingDirectory(root)
-      )
-      const printed = yield* Command.string(inside).pipe(Effect.provide(NodeContext.layer))
+      const printed = yield* Command.string(inNamespace(line)).pipe(Effect.provide(NodeContext.layer))
       const reports = reportsOf(printed)
       assert.strictEqual(reports.length, 5 * variants.length, printed)
       const others = [...printed.matchAll(/^others (\d+)$/gm)].map(([, count]) => Number(count))

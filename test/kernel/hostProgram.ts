@@ -6,6 +6,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
+import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -26,6 +27,10 @@ export interface Input {
   /** Where this host looks for the tools that seal. */
   readonly path?: string | undefined
   readonly underRunMain?: boolean | undefined
+  readonly guard?: boolean | undefined
+  readonly limits?: ProcessTree.Limits | undefined
+  /** For `crowd`: how many strangers live beside the tree. */
+  readonly strangers?: number | undefined
   /** For `repeat`: the last argument of each tree in turn. */
   readonly variants?: ReadonlyArray<string> | undefined
 }
@@ -38,7 +43,8 @@ if (input.path !== undefined) process.env.PATH = input.path
 const startWith = (...more: ReadonlyArray<string>) =>
   ProcessTree.start(Command.make("sh", "-c", input.script, "sh", ...input.args, ...more).pipe(Command.env({ PATH })), {
     teardown,
-    seal: input.seal
+    seal: input.seal,
+    limits: input.limits
   })
 
 const start = startWith()
@@ -60,8 +66,8 @@ const others = Effect.sync(() => {
     for (const pid of readdirSync("/proc").map(Number)) {
       if (!(pid > 1) || pid === process.pid) continue
       try {
-        // The guard is a process beside the host, not one of its trees.
-        if (readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("guardMain")) continue
+        // The guard is a process beside the host, not one of its trees, and so is what compiles this program.
+        if (/guardMain|esbuild/.test(readFileSync(`/proc/${pid}/cmdline`, "latin1"))) continue
         const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
         if (!/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2))) seen.add(pid)
       } catch {
@@ -138,6 +144,16 @@ const modes = {
       })
   ),
 
+  /** Waits for its tree, which its limits end, and prints the report and how many others live then. */
+  limited: Effect.scoped(Effect.gen(function*() {
+    const before = yield* Clock.currentTimeMillis
+    const tree = yield* start
+    const report = yield* tree.report
+    yield* Console.log(`took ${(yield* Clock.currentTimeMillis) - before}`)
+    yield* print(report)
+    yield* Console.log(`others ${(yield* others).size}`)
+  })),
+
   /** Ends its first tree when it reads a line, and prints the report. */
   inner: Effect.scoped(Effect.gen(function*() {
     const trees = yield* many
@@ -158,7 +174,7 @@ const modes = {
   }))
 }
 
-const program = Effect.asVoid(modes[input.mode]).pipe(Effect.provide(NodeProcessTree.layer))
+const program = Effect.asVoid(modes[input.mode]).pipe(Effect.provide(NodeProcessTree.layerWith({ guard: input.guard })))
 
 if (input.underRunMain === true) NodeRuntime.runMain(program)
 else Effect.runFork(program)

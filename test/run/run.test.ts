@@ -228,4 +228,41 @@ describe("run", () => {
       // Ten drains are four seconds.
       assert.isBelow(Duration.toMillis(took), 2500)
     }).pipe(Effect.provide(shell)))
+
+  const limited = { limits: { processes: 10 } }
+  const crowd = "while :; do sleep 60 & done"
+
+  it.live("a run whose processes go beyond a limit fails with what it had said until then, and names them", () =>
+    Effect.gen(function*() {
+      const prompt = `echo '{"type":"other"}'; ${crowd}`
+      const error = yield* Effect.flip(Agent.run(AgentRequest.make({ prompt }), limited))
+      if (error._tag !== "AgentLimitExceeded") return assert.fail(String(error))
+      assert.strictEqual(error.limit, "processes")
+      assert.strictEqual(error.allowed, 10)
+      assert.isAbove(error.measured, 10)
+      assert.match(error.message, /^shell: \d+ of at most 10 processes: (sleep|sh) \(\d+\) \d+/)
+      assert.strictEqual(error.partial.resumable, "unknown")
+      assert.strictEqual(error.partial.teardown?.reason, "limit")
+      assert.strictEqual(error.partial.teardown?.verified, "empty")
+      assert.isFalse(error.isTransient)
+    }).pipe(Effect.provide(shell)))
+
+  it.live("an answer that was complete before that is kept", () =>
+    Effect.gen(function*() {
+      const prompt = `${answer.prompt}; ${crowd}`
+      const outcome = yield* Agent.run(AgentRequest.make({ prompt }), limited)
+      assert.strictEqual(outcome.text, "done")
+      assert.strictEqual(outcome.teardown.reason, "limit")
+      assert.strictEqual(outcome.teardown.exceeded?.limit, "processes")
+    }).pipe(Effect.provide(shell)))
+
+  it.live("limits that cannot be kept to are refused before the start, and usage is told when asked for", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Agent.run(answer, { limits: { memoryBytes: 0.5 } }))
+      assert.strictEqual(error._tag, "AgentSpawnError")
+      assert.include(error.message, "memoryBytes is 0.5")
+      const prompt = `sleep 0.4; ${answer.prompt}`
+      const { teardown } = yield* Agent.run(AgentRequest.make({ prompt }), { usage: true })
+      assert.strictEqual(teardown.usage?.peakProcesses, 2)
+    }).pipe(Effect.provide(shell)))
 })

@@ -7,7 +7,7 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Ledger from "./ledger.js"
-import { onLines } from "./lines.js"
+import { onLines, ready } from "./lines.js"
 import * as mark from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
 import type { Asked } from "./sampler.js"
@@ -79,7 +79,7 @@ const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options):
   }
 
   const launch = (): void => {
-    if (program === undefined || starts >= startsAtMost) return looks.by(undefined)
+    if (program === undefined || starts >= startsAtMost) return
     starts++
     const around = process.env[mark.variable]
     const started = ChildProcess.spawn(process.execPath, [program, JSON.stringify(watch)], {
@@ -93,6 +93,7 @@ const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options):
     const died = (why: string): void => {
       if (child !== started) return
       child = undefined
+      looks.by(undefined)
       deaths++
       failure = why
       launch()
@@ -108,8 +109,10 @@ const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options):
       if ("unref" in pipe && typeof pipe.unref === "function") pipe.unref()
     }
     child = started
-    onLines(started.stdout, (line) => looks.hear(JSON.parse(line)))
-    looks.by((asked: Asked) => void started.stdin.write(`${JSON.stringify(asked)}\n`))
+    onLines(started.stdout, (line) => {
+      if (line !== ready) looks.hear(JSON.parse(line))
+      else if (child === started) looks.by((asked: Asked) => void started.stdin.write(`${JSON.stringify(asked)}\n`))
+    })
   }
 
   launch()

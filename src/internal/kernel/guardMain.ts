@@ -10,7 +10,7 @@ import { now } from "./clock.js"
 import type { Watch } from "./guard.js"
 import { kill, makeAccount } from "./kill.js"
 import { remove } from "./ledger.js"
-import { onLines } from "./lines.js"
+import { onLines, ready } from "./lines.js"
 import * as processTable from "./processTable.js"
 import * as remains from "./remains.js"
 import * as sampler from "./sampler.js"
@@ -64,3 +64,4 @@ process.stdout.on("error", () => {})
 process.stdin.on("error", () => {})
 process.stdin.once("close", sweep)
 onLines(process.stdin, (line) => ask(JSON.parse(line)))
+process.stdout.write(`${ready}\n`)

@@ -52,8 +52,7 @@ export const freeze = (account: Account, tracker: Tracker, pastDeadline: () => b
       if (frozen.has(id)) return
       frozen.add(id)
       fresh++
-      tracker.signalGroup(found, "SIGSTOP")
-      if (tracker.signal(found, "SIGSTOP") === "not-permitted") account.denied.add(id)
+      if (!tracker.signalGroup(found, "SIGSTOP")) tracker.signal(found, "SIGSTOP")
     })
     if (fresh === 0) break
   }
@@ -75,14 +74,21 @@ export function* kill(
   }
   let left = members.length > 0 ? freeze(account, tracker, pastDeadline) : members
   let clean = left.length === 0 && tracker.settled() ? 1 : 0
+  const reached = new Set<string>()
   for (;;) {
     const before = seen.size
     tracker.killSealed()
     const killed = new Set<number>()
     const known = left
     left = tracker.look((found) => {
-      if (tracker.signalGroup(found, "SIGKILL")) killed.add(found.row.group)
-      send(account, tracker, found, "SIGKILL")
+      const group = tracker.signalGroup(found, "SIGKILL")
+      if (group) killed.add(found.row.group)
+      // Whoever outlives that is of another user, or only slow to die: the answer to a signal of its own tells.
+      if (!group || reached.has(keyOf(found))) send(account, tracker, found, "SIGKILL")
+      else {
+        reached.add(keyOf(found))
+        note(account, found)
+      }
     })
     // Whoever dies with its group before the look comes to it is not found any more.
     for (const found of [...known, ...left]) if (killed.has(found.row.group)) note(account, found).signal = "SIGKILL"

@@ -42,15 +42,24 @@ export interface Options {
 interface Tree {
   readonly tracker: tracker.Tracker
   readonly meter: meter.Meter
-  readonly since: number
-  last: string
+  readonly limits: Limits
+  /** How long it may be until the next look. */
+  pause: number
+  last: Reading | undefined
 }
 
-/** A young tree is looked at more often, as long as all looks together take no more than this part of the time. */
-const youngMs = 5000
-const oftenMs = 250
+/**
+ * A tree that grows is looked at often. While it does not, the time between two looks doubles, up to that of those whose
+ * usage is wanted alone, or that of those with limits; all looks together take this part of the time at most.
+ */
+const oftenMs = 50
+const limitedMs = 250
 const seldomMs = 1000
 const share = 1 / 10
+
+const grows = (now: Reading, before: Reading | undefined): boolean =>
+  before === undefined || now.peakProcesses > before.peakProcesses * 1.25
+  || now.peakMemoryBytes > before.peakMemoryBytes * 1.25
 
 const freezeMs = 1000
 
@@ -71,15 +80,25 @@ export const make = ({ host, now, tell }: Options): Sampler => {
   }
 
   const read = (id: string, tree: Tree): void => {
-    const found = tree.tracker.look()
-    const reading = tree.tracker.blind() ? undefined : tree.meter.read(found, table)
-    const text = JSON.stringify(reading)
-    if (reading === undefined || text === tree.last) return
-    tree.last = text
+    const { last, limits, tracker } = tree
+    const allowed = limits.processes ?? Number.POSITIVE_INFINITY
+    let count = 0
+    const found = tracker.look((member) => {
+      // One that multiplies is stopped at once: to look at the rest of it takes longer than it takes to double.
+      if (++count > allowed) tracker.signalGroup(member, "SIGSTOP")
+    })
+    const reading = tracker.blind() ? undefined : tree.meter.read(found, table)
+    if (reading === undefined) return
+    tree.pause = Math.min(
+      Object.keys(limits).length > 0 ? limitedMs : seldomMs,
+      grows(reading, last) ? oftenMs : tree.pause * 2
+    )
+    if (JSON.stringify(reading) === JSON.stringify(last)) return
+    tree.last = reading
     if (reading.exceeded !== undefined) {
       current = live
       const deadline = now() + freezeMs
-      freeze(makeAccount(), tree.tracker, () => now() >= deadline)
+      freeze(makeAccount(), tracker, () => now() >= deadline)
     }
     tell({ id, reading })
     // What comes after that is for the teardown to say.
@@ -93,9 +112,9 @@ export const make = ({ host, now, tell }: Options): Sampler => {
       read(id, tree)
     }
     current = live
-    const young = [...trees.values()].some(({ since }) => began - since < youngMs)
     due = Number.POSITIVE_INFINITY
-    within(Math.min(seldomMs, Math.max(young ? oftenMs : seldomMs, (now() - began) / share)))
+    const pause = Math.min(seldomMs, ...[...trees.values()].map(({ pause }) => pause))
+    within(Math.min(seldomMs, Math.max(pause, (now() - began) / share)))
   }
 
   const within = (pause: number): void => {
@@ -123,8 +142,9 @@ export const make = ({ host, now, tell }: Options): Sampler => {
         seal: seal === undefined ? undefined : sealed.watch(seal, table, leader)
       }),
       meter: meter.make({ limits, endedSeconds, now }),
-      since: now(),
-      last: ""
+      limits,
+      pause: oftenMs,
+      last: undefined
     })
     within(oftenMs)
   }
