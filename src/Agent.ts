@@ -29,7 +29,7 @@ import * as ProcessTree from "./ProcessTree.js"
  * @since 0.1.0
  * @category models
  */
-export interface Options extends AgentRun.Options {
+export interface Options extends AgentRun.Settings {
   readonly program?: string | undefined
 }
 
@@ -58,10 +58,10 @@ export interface Options extends AgentRun.Options {
  */
 export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
   readonly name: string
-  readonly start: (
+  readonly start: <E = never, R = never>(
     request: AgentRequest.AgentRequest,
-    options?: AgentRun.Options
-  ) => Effect.Effect<AgentRun.AgentRun, AgentError.AgentError, Scope.Scope>
+    options?: AgentRun.Options<E, R>
+  ) => Effect.Effect<AgentRun.AgentRun<E>, AgentError.AgentError, R | Scope.Scope>
   readonly plan: (
     request: AgentRequest.AgentRequest
   ) => Effect.Effect<AgentDriver.Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
@@ -105,8 +105,8 @@ export const make = <S>(
     const services = Context.pick(ProcessTree.Spawner, FileSystem.FileSystem, Path.Path)(context)
     return Agent.of({
       name: driver.name,
-      start: (request, runOptions) =>
-        Effect.provide(internal.start(driver, options ?? {}, request, runOptions ?? {}), services),
+      start: (request, runOptions = {}) =>
+        Effect.provide(internal.start(driver, options ?? {}, request, runOptions), services),
       plan: (request) => Effect.provide(launch.plan(driver, request), services)
     })
   })
@@ -156,10 +156,10 @@ export const layer = <S>(
  * @since 0.1.0
  * @category running
  */
-export const start = (
+export const start = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
-  options?: AgentRun.Options
-): Effect.Effect<AgentRun.AgentRun, AgentError.AgentError, Agent | Scope.Scope> =>
+  options?: AgentRun.Options<E, R>
+): Effect.Effect<AgentRun.AgentRun<E>, AgentError.AgentError, Agent | R | Scope.Scope> =>
   Effect.flatMap(Agent, (agent) => agent.start(request, options))
 
 /**
@@ -185,10 +185,10 @@ export const start = (
  * @since 0.1.0
  * @category running
  */
-export const run = (
+export const run = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
-  options?: AgentRun.Options
-): Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError, Agent> =>
+  options?: AgentRun.Options<E, R>
+): Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E, Agent | Exclude<R, Scope.Scope>> =>
   Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
 
 /**
@@ -211,10 +211,10 @@ export const run = (
  * @since 0.1.0
  * @category running
  */
-export const stream = (
+export const stream = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
-  options?: AgentRun.Options
-): Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError, Agent> =>
+  options?: AgentRun.Options<E, R>
+): Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E, Agent | Exclude<R, Scope.Scope>> =>
   Stream.unwrapScoped(Effect.map(start(request, options), (run) => run.events))
 
 /**

@@ -10,6 +10,7 @@ import type * as AgentError from "./AgentError.js"
 import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
+import type * as Approval from "./Approval.js"
 import type * as Teardown from "./Teardown.js"
 
 /**
@@ -78,6 +79,9 @@ export const file = (name: string, prefix?: string | undefined, suffix?: string 
  * reads on its standard input (`undefined`: nothing, the input is closed), and files that are written for it (mode
  * 0600) into a directory of the run which goes when the run does.
  *
+ * `dialogue`: the input stays open, and all that the CLI reads comes from `Protocol.tell`, the prompt included; `stdin`
+ * is then not used.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -86,6 +90,7 @@ export interface Plan {
   readonly env: Readonly<Record<string, string>>
   readonly stdin: string | undefined
   readonly files: ReadonlyArray<{ readonly name: string; readonly content: string }>
+  readonly dialogue?: boolean | undefined
 }
 
 /**
@@ -96,6 +101,10 @@ export interface Plan {
  * `cwd` is the absolute working directory of the run, `platform` Node's name of the system (`linux`, `darwin`,
  * `win32`).
  *
+ * `dialogue` is there when the caller wants to say more than the prompt, and only for drivers with a `Protocol.tell`:
+ * `approvals` when somebody answers the agent's questions, so that what the permission does not allow is to be asked,
+ * `keep` when further turns follow.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -103,6 +112,7 @@ export interface PlanContext {
   readonly uuid: string
   readonly cwd: string
   readonly platform: string
+  readonly dialogue?: { readonly approvals: boolean; readonly keep: boolean } | undefined
 }
 
 /**
@@ -170,8 +180,18 @@ export interface Progress {
 }
 
 /**
- * What one record makes of the state: the next one, and the events to tell. What is not understood is told as
+ * What a record or an input makes of the state: the next one, and the events to tell. What is not understood is told as
  * `Unknown`.
+ *
+ * In a dialogue also
+ *
+ * - `replies`: records for the CLI's standard input, in their order,
+ * - `closes`: that input ends after them,
+ * - `asks`: questions to the caller, each answered by an `Answer`, unless `withdrawn` names it first,
+ * - `expects`: requests that the CLI has to answer in time, by an id of the driver's and a name for people; without an
+ *   answer the run fails with `AgentUnresponsive`,
+ * - `settled`: what was answered: such a request, or a `Message` or `Interrupt` of the caller by its id. With `refused`
+ *   the words of the refusal.
  *
  * @since 0.1.0
  * @category models
@@ -179,7 +199,34 @@ export interface Progress {
 export interface Step<S> {
   readonly state: S
   readonly events: ReadonlyArray<AgentEvent.Unstamped>
+  readonly replies?: ReadonlyArray<JsonRecord> | undefined
+  readonly closes?: boolean | undefined
+  readonly asks?: ReadonlyArray<Approval.Question> | undefined
+  readonly withdrawn?: ReadonlyArray<string> | undefined
+  readonly expects?: ReadonlyArray<{ readonly id: string; readonly what: string }> | undefined
+  readonly settled?: ReadonlyArray<{ readonly id: string; readonly refused?: string | undefined }> | undefined
 }
+
+/**
+ * What the caller's side of a dialogue has to say.
+ *
+ * - `Begin`: the process is there. The answer is all that the CLI must hear to begin with the prompt of the request.
+ * - `Message`: into the turn that is going on; settled once the CLI has taken it.
+ * - `Answer`: to a question that the protocol asked.
+ * - `Interrupt`: end the turn, keep the conversation; settled once the CLI has heard it.
+ * - `Turn`: the next prompt of a conversation, after a terminal record: what belongs to one turn begins anew.
+ * - `Close`: nothing more will come.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Input =
+  | { readonly _tag: "Begin" }
+  | { readonly _tag: "Message"; readonly id: string; readonly text: string }
+  | { readonly _tag: "Answer"; readonly question: string; readonly decision: Approval.Decision }
+  | { readonly _tag: "Interrupt"; readonly id: string }
+  | { readonly _tag: "Turn"; readonly prompt: string }
+  | { readonly _tag: "Close" }
 
 /**
  * How the process ended without the agent's word: what a driver may read a cause from.
@@ -202,6 +249,7 @@ export interface Ending {
  *
  * - `initial`: the state before the first record.
  * - `step`: must not throw, whatever the record holds.
+ * - `tell`: the other direction, where the CLI has one: asked for when `Plan.dialogue` is set.
  * - `progress`: what the state comes to; asked for after every piece of output.
  *
  * @since 0.1.0
@@ -210,6 +258,7 @@ export interface Ending {
 export interface Protocol<S> {
   readonly initial: (request: AgentRequest.AgentRequest, context: PlanContext) => S
   readonly step: (state: S, record: JsonRecord) => Step<S>
+  readonly tell?: ((state: S, input: Input) => Step<S>) | undefined
   readonly progress: (state: S) => Progress
   /** The cause of an ending without a terminal record; `undefined` when nothing tells. */
   readonly diagnose: (state: S, ending: Ending) => Failure | undefined

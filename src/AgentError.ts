@@ -537,6 +537,71 @@ export class AgentLineTooLong extends Schema.TaggedError<AgentLineTooLong>("effe
 }
 
 /**
+ * The agent did not answer what it has to answer: `what` was asked, `withinMs` milliseconds were waited for it. In the
+ * error of a run it was the opening of the dialogue; in that of `AgentRun.send` the message may have been taken all the
+ * same. Transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff", interactive: true })).pipe(
+ *   Effect.tapErrorTag("AgentUnresponsive", ({ what, withinMs }) => Effect.logError(`${what}: nothing for ${withinMs} ms`))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentUnresponsive
+  extends Schema.TaggedError<AgentUnresponsive>("effect-agents/AgentError/AgentUnresponsive")("AgentUnresponsive", {
+    ...after,
+    what: Schema.String,
+    withinMs: Schema.Number
+  })
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = true
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: no answer to ${this.what} within ${this.withinMs} ms`
+  }
+}
+
+/**
+ * A message came too late: the turn that it was meant for is over, or ended before the agent took it (`detail`). Send it
+ * as the prompt of a run that resumes the conversation. Not an end of a run: only `AgentRun.send` fails with it.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { AgentRun } from "effect-agents"
+ *
+ * const remind = (run: AgentRun.AgentRun) =>
+ *   run.send("And keep the tests green").pipe(
+ *     Effect.catchTag("AgentTurnEnded", () => Effect.log("it was done already"))
+ *   )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentTurnEnded extends Schema.TaggedError<AgentTurnEnded>("effect-agents/AgentError/AgentTurnEnded")(
+  "AgentTurnEnded",
+  { agent: Schema.String, detail: Schema.String }
+) {
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: the message was not taken: ${this.detail}`
+  }
+}
+
+/**
  * The processes of the run went beyond one of its limits, and were killed before the answer was complete.
  *
  * `limit`, `allowed`, `measured` and `biggest` as in `Teardown.Exceeded`. Not transient.
@@ -603,6 +668,7 @@ export const AgentError = Schema.Union(
   AgentIncomplete,
   AgentFailed,
   AgentLineTooLong,
+  AgentUnresponsive,
   AgentLimitExceeded
 )
 

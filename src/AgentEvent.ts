@@ -174,6 +174,33 @@ export const ToolResult = Schema.TaggedStruct("ToolResult", {
 })
 
 /**
+ * The agent asks whether it may do something; `Options.approve` of the run answers. The fields are those of
+ * `Approval.Question`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { AgentEvent } from "effect-agents"
+ *
+ * const show = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "ApprovalRequested" ? Effect.log(`waits for an answer: ${event.tool}`) : Effect.void
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
+  ...stamp,
+  id: Schema.String,
+  tool: Schema.String,
+  input: Schema.Unknown,
+  call: Schema.optional(Schema.String),
+  reason: Schema.optional(Schema.String),
+  parent: Schema.optional(Schema.String)
+})
+
+/**
  * What one model call used, or the run so far, as the agent tells it; the total is in the outcome.
  *
  * Figures of several such events must not be added up.
@@ -394,6 +421,7 @@ export const AgentEvent = Schema.Union(
   Message,
   ToolCall,
   ToolResult,
+  ApprovalRequested,
   Usage,
   RateLimit,
   Retry,

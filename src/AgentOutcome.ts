@@ -215,6 +215,36 @@ export const RateLimit = Schema.Struct({
  */
 export type RateLimit = typeof RateLimit.Type
 
+/** What is known of a turn once it is over. */
+const turn = {
+  agent: Schema.String,
+  session: Session.SessionRef,
+  text: Schema.String,
+  structured: Schema.optional(Schema.Unknown),
+  usage: Usage,
+  stop: Stop,
+  stopDetail: Schema.optional(Schema.String),
+  rateLimit: Schema.optional(RateLimit),
+  durationMs: Schema.Number
+}
+
+/**
+ * The outcome of one turn of a conversation whose process lives on. The fields are those of `AgentOutcome`; `usage` and
+ * `durationMs` are the turn's.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import type { AgentOutcome } from "effect-agents"
+ *
+ * const line = (turn: AgentOutcome.Turn) => `${turn.stop} after ${turn.durationMs} ms: ${turn.text}`
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class Turn extends Schema.Class<Turn>("effect-agents/AgentOutcome/Turn")(turn) {}
+
 /**
  * The outcome of a run that ended well.
  *
@@ -226,6 +256,7 @@ export type RateLimit = typeof RateLimit.Type
  * - `durationMs` is the time from the start to the end of the teardown.
  *
  * - `session` is where to continue; its `id` is empty when the agent never named one.
+ * - `stop` is `interrupted` when the caller ended the turn by `AgentRun.interrupt`: `text` is then what was there.
  * - `teardown` is the report on what was left of the run when it ended, and what was done about it.
  *
  * **Example**
@@ -247,18 +278,10 @@ export type RateLimit = typeof RateLimit.Type
  * @category models
  */
 export class AgentOutcome extends Schema.Class<AgentOutcome>("effect-agents/AgentOutcome")({
-  agent: Schema.String,
-  session: Session.SessionRef,
-  text: Schema.String,
-  structured: Schema.optional(Schema.Unknown),
-  usage: Usage,
-  stop: Stop,
-  stopDetail: Schema.optional(Schema.String),
+  ...turn,
   exit: Exit,
   stderrTail: Schema.String,
   unparsed: Schema.Number,
   firstUnparsed: Schema.optional(Schema.String),
-  rateLimit: Schema.optional(RateLimit),
-  durationMs: Schema.Number,
   teardown: Teardown.TeardownReport
 }) {}

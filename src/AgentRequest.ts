@@ -8,7 +8,7 @@ import * as Session from "./Session.js"
 import * as ToolRule from "./ToolRule.js"
 
 /**
- * What the agent may do without asking.
+ * What the agent may do without asking. The rest it may not do, or asks for where the run has an `approve` handler.
  *
  * - `ReadOnly` (default): look, never change anything. Of MCP only tools that the request names (see `ToolRule`).
  * - `Plan`: look and propose; the agent's own plan mode.
@@ -191,6 +191,7 @@ export type Attachment = typeof Attachment.Type
  * | `envPolicy` | which of the host's variables it sees | `minimal` |
  * | `session` | new, resume or fork | new |
  * | `outputSchema` | a JSON schema that the answer must have; the value is in the outcome's `structured` | none |
+ * | `interactive` | whether the run takes messages and interrupts while it goes on (`AgentRun.send`) | `false` |
  * | `extraArgs` | added to the command line unchecked: what they do is yours | none |
  *
  * What an agent cannot do is refused with `AgentUnsupported` before anything is started, never left out silently.
@@ -230,6 +231,7 @@ export class AgentRequest extends Schema.Class<AgentRequest>("effect-agents/Agen
   envPolicy: Schema.optionalWith(EnvPolicy, { default: () => "minimal" }),
   session: Schema.optionalWith(Session.Session, { default: () => Session.fresh() }),
   outputSchema: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown })),
+  interactive: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   extraArgs: Schema.optionalWith(Schema.Array(Schema.String), { default: () => [] })
 }) {}
 

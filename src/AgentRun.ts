@@ -9,6 +9,7 @@ import type * as Stream from "effect/Stream"
 import type * as AgentError from "./AgentError.js"
 import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
+import type * as Approval from "./Approval.js"
 import type * as ProcessTree from "./ProcessTree.js"
 import type * as Session from "./Session.js"
 import type * as Teardown from "./Teardown.js"
@@ -23,6 +24,14 @@ import type * as Teardown from "./Teardown.js"
  *   them, so that the agent can go on.
  * - `session`: the conversation, as soon as the agent has named it.
  * - `tree`: its processes.
+ * - `send`: a message into the turn that is going on. Returns once the agent has taken it. Fails with `AgentTurnEnded`
+ *   when the turn was over before, and with `AgentUnsupported` unless the request is `interactive` or the run has an
+ *   `approve` handler.
+ * - `interrupt`: ends the turn and keeps the conversation, then waits for the end of the run, whose outcome has the
+ *   `stop` `interrupted`. Without a dialogue, and when the agent does not follow within `interruptWithin`, its processes
+ *   are ended as at the end of the scope. Does nothing once the turn is over.
+ *
+ * `E` is what the `approve` handler of the run may fail with, which ends the run.
  *
  * `outcome` and `session` fail with the error of the run, and are interrupted when the scope closes before they have
  * ended. `agent` is the name of the driver.
@@ -49,13 +58,26 @@ import type * as Teardown from "./Teardown.js"
  * @since 0.1.0
  * @category models
  */
-export interface AgentRun {
+export interface AgentRun<out E = never> {
   readonly agent: string
-  readonly events: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError>
-  readonly outcome: Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError>
-  readonly session: Effect.Effect<Session.SessionRef, AgentError.AgentError>
+  readonly events: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E>
+  readonly outcome: Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E>
+  readonly session: Effect.Effect<Session.SessionRef, AgentError.AgentError | E>
   readonly tree: ProcessTree.ProcessTree
+  readonly send: (text: string) => Effect.Effect<void, SendError>
+  readonly interrupt: Effect.Effect<void>
 }
+
+/**
+ * Why a message did not reach the agent.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type SendError =
+  | AgentError.AgentTurnEnded
+  | AgentError.AgentUnresponsive
+  | AgentError.AgentUnsupported
 
 /**
  * What a run may use: its processes, all together. A run that goes beyond fails with `AgentLimitExceeded`, unless its
@@ -67,7 +89,7 @@ export interface AgentRun {
 export interface Limits extends ProcessTree.Limits {}
 
 /**
- * Options of one run, or of all runs of an agent.
+ * How runs are started, bounded and ended: for one run, or for all of an agent.
  *
  * - `teardown`: how the processes are ended; by default the steps that fit the agent's CLI.
  * - `seal`: the boundary around the processes, by default that of the `ProcessTree.Spawner`. One that this machine does
@@ -79,6 +101,8 @@ export interface Limits extends ProcessTree.Limits {}
  *   it is read no further; ten times as long if it is never silent. Default 500 milliseconds.
  * - `afterResult`: once the agent has said that its turn is over, how long it may be silent before it is ended. Default
  *   10 seconds.
+ * - `replyWithin`: in a dialogue, how long the agent may take to answer what it has to answer. Default 60 seconds.
+ * - `interruptWithin`: how long it may take to end its turn when it is interrupted. Default 5 seconds.
  * - `limits`: what the run may use; those of one run are put over those of all, each for itself.
  * - `usage`: whether the report of the teardown is to say what was used, also without limits. Default `false`.
  *
@@ -97,13 +121,42 @@ export interface Limits extends ProcessTree.Limits {}
  * @since 0.1.0
  * @category models
  */
-export interface Options {
+export interface Settings {
   readonly teardown?: Teardown.Teardown | undefined
   readonly seal?: ProcessTree.Seal | undefined
   readonly maxLineBytes?: number | undefined
   readonly stderrTailBytes?: number | undefined
   readonly drain?: Duration.DurationInput | undefined
   readonly afterResult?: Duration.DurationInput | undefined
+  readonly replyWithin?: Duration.DurationInput | undefined
+  readonly interruptWithin?: Duration.DurationInput | undefined
   readonly limits?: Limits | undefined
   readonly usage?: boolean | undefined
+}
+
+/**
+ * Options of one run: its settings, over those of the agent, and who answers the agent's questions.
+ *
+ * With `approve`, whatever goes beyond the `permission` of the request is asked for; without, the permission alone
+ * decides. The handler runs with the services of whoever starts the run; when it fails, so does the run.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Approval } from "effect-agents"
+ *
+ * const careful = Agent.run(AgentRequest.make({ prompt: "Update the dependencies", permission: "Edit" }), {
+ *   approve: ({ input, tool }) =>
+ *     tool === "Bash" && JSON.stringify(input).includes("npm install")
+ *       ? Effect.succeed(Approval.allow())
+ *       : Effect.succeed(Approval.deny("Only npm install"))
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Options<E = never, R = never> extends Settings {
+  readonly approve?: Approval.Handler<E, R> | undefined
 }

@@ -48,6 +48,13 @@ export * as AgentRequest from "./AgentRequest.js"
 export * as AgentRun from "./AgentRun.js"
 
 /**
+ * The questions that an agent asks, and the answers.
+ *
+ * @since 0.1.0
+ */
+export * as Approval from "./Approval.js"
+
+/**
  * Claude Code (`claude -p`).
  *
  * @since 0.1.0

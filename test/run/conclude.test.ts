@@ -53,6 +53,7 @@ const answered = (request: AgentRequest.AgentRequest, session: string, exit = { 
     exitedAlone: true,
     stderrTail: "",
     stopped: { _tag: "Ended" },
+    interrupted: false,
     teardown: report,
     durationMs: 1
   })

@@ -13,8 +13,10 @@ export type Stopped =
   | { readonly _tag: "LineTooLong"; readonly limitBytes: number }
   | { readonly _tag: "Io"; readonly cause: unknown }
   | { readonly _tag: "Elsewhere"; readonly started: string }
+  | { readonly _tag: "Unresponsive"; readonly what: string; readonly withinMs: number }
 
-export interface Facts<S> {
+/** What a turn leaves to conclude from, while the process may live on. */
+interface TurnFacts<S> {
   readonly driver: AgentDriver.AgentDriver<S>
   readonly request: AgentRequest.AgentRequest
   readonly cwd: string
@@ -22,39 +24,119 @@ export interface Facts<S> {
   readonly started: boolean
   readonly records: number
   readonly unparsed: number
-  readonly noise: ReadonlyArray<string>
   readonly rateLimit: AgentOutcome.RateLimit | undefined
+  readonly stderrTail: string
+  /** The caller has asked for the end of the turn. */
+  readonly interrupted: boolean
+  readonly durationMs: number
+}
+
+export interface Facts<S> extends TurnFacts<S> {
+  readonly noise: ReadonlyArray<string>
   /** A last line without its end that is not a record. */
   readonly cut: boolean
   readonly exit: AgentOutcome.Exit
   /** The leading process ended of itself, not by the teardown. */
   readonly exitedAlone: boolean
-  readonly stderrTail: string
   readonly stopped: Stopped
   readonly teardown: Teardown.TeardownReport
-  readonly durationMs: number
 }
 
-export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOutcome, AgentError.AgentError> => {
-  const { cwd, driver, exit, request, state, stderrTail, stopped, unparsed } = facts
-  const agent = driver.name
-  const progress = driver.protocol.progress(state)
-  const { terminal } = progress
-  const session = progress.session === undefined
-    ? undefined
-    : Session.SessionRef.make({ agent, id: progress.session, cwd })
+/** How an unfinished process is told of in an error: it has not ended. */
+const running: AgentOutcome.Exit = { code: null, signal: null }
 
-  const partial = (resumable?: AgentError.Partial["resumable"]): AgentError.Partial => ({
+const reference = <S>({ cwd, driver, state }: TurnFacts<S>): Session.SessionRef | undefined => {
+  const { session } = driver.protocol.progress(state)
+  return session === undefined ? undefined : Session.SessionRef.make({ agent: driver.name, id: session, cwd })
+}
+
+const partialOf = <S>(
+  facts: TurnFacts<S>,
+  process: { readonly exit: AgentOutcome.Exit; readonly teardown?: Teardown.TeardownReport }
+) =>
+(resumable?: AgentError.Partial["resumable"]): AgentError.Partial => {
+  const progress = facts.driver.protocol.progress(facts.state)
+  const session = reference(facts)
+  return {
     ...(session === undefined ? {} : { session }),
     text: progress.text,
     usage: progress.usage,
     openToolCalls: progress.openToolCalls,
     resumable: resumable ?? (facts.started && session !== undefined ? "yes" : facts.records > 0 ? "unknown" : "no"),
-    exit,
-    stderrTail,
-    unparsed,
-    teardown: facts.teardown
+    stderrTail: facts.stderrTail,
+    unparsed: facts.unparsed,
+    ...process
+  }
+}
+
+/** What a turn and an outcome have in common. */
+const told = <S>(facts: TurnFacts<S>, stop: AgentOutcome.Stop, stopDetail: string | undefined) => {
+  const progress = facts.driver.protocol.progress(facts.state)
+  const agent = facts.driver.name
+  return {
+    agent,
+    session: reference(facts) ?? Session.SessionRef.make({ agent, id: "", cwd: facts.cwd }),
+    text: progress.text,
+    ...(progress.structured === undefined ? {} : { structured: progress.structured }),
+    usage: progress.usage,
+    stop,
+    ...(stopDetail === undefined ? {} : { stopDetail }),
+    ...(facts.rateLimit === undefined ? {} : { rateLimit: facts.rateLimit }),
+    durationMs: facts.durationMs
+  }
+}
+
+/** What the agent's word that the turn is over comes to: a failure, or nothing that speaks against success. */
+const refusal = <S>(
+  facts: TurnFacts<S>,
+  { failure, stop, stopDetail }: AgentDriver.Terminal,
+  partial: ReturnType<typeof partialOf>
+): AgentError.AgentError | undefined => {
+  const agent = facts.driver.name
+  if (stop === "interrupted" && facts.interrupted) return undefined
+  if (failure !== undefined) return fromFailure(facts, failure, stop, partial)
+  if (stop === "interrupted" || stop === "error") {
+    return new AgentError.AgentTurnFailed({ agent, detail: stopDetail ?? stop, partial: partial(), stop })
+  }
+  const { session } = facts.request
+  if (session._tag === "Fork" && reference(facts)?.id === session.id) {
+    return new AgentError.AgentTurnFailed({
+      agent,
+      detail: "it went on with the conversation itself instead of a branch of it",
+      partial: partial(),
+      stop: "other"
+    })
+  }
+  return undefined
+}
+
+/** What a process that lives on did not answer. */
+export const unresponsive = <S>(facts: TurnFacts<S>, what: string, withinMs: number): AgentError.AgentUnresponsive =>
+  new AgentError.AgentUnresponsive({
+    agent: facts.driver.name,
+    detail: `no answer to ${what}`,
+    partial: partialOf(facts, { exit: running })(),
+    what,
+    withinMs
   })
+
+/** A turn of a process that lives on. */
+export const concludeTurn = <S>(
+  facts: TurnFacts<S>,
+  terminal: AgentDriver.Terminal
+): Either.Either<AgentOutcome.Turn, AgentError.AgentError> => {
+  const failed = refusal(facts, terminal, partialOf(facts, { exit: running }))
+  return failed === undefined
+    ? Either.right(AgentOutcome.Turn.make(told(facts, terminal.stop, terminal.stopDetail)))
+    : Either.left(failed)
+}
+
+export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOutcome, AgentError.AgentError> => {
+  const { driver, exit, request, state, stderrTail, stopped, teardown, unparsed } = facts
+  const agent = driver.name
+  const { terminal } = driver.protocol.progress(state)
+  const partial = partialOf(facts, { exit, teardown })
+  const badly = facts.exitedAlone && (exit.signal !== null || exit.code !== 0)
 
   const crashed = (detail: string, cause?: unknown) =>
     new AgentError.AgentFailed({
@@ -66,6 +148,18 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
       stderrTail,
       ...(cause === undefined ? {} : { cause })
     })
+
+  const succeeded = (stop: AgentOutcome.Stop, stopDetail?: string) =>
+    Either.right(
+      AgentOutcome.AgentOutcome.make({
+        ...told(facts, stop, stopDetail),
+        exit,
+        stderrTail,
+        unparsed,
+        ...(facts.noise[0] === undefined ? {} : { firstUnparsed: facts.noise[0] }),
+        teardown
+      })
+    )
 
   switch (stopped._tag) {
     case "LineTooLong":
@@ -79,6 +173,16 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
       )
     case "Io":
       return Either.left(crashed("its output could not be read", stopped.cause))
+    case "Unresponsive":
+      return Either.left(
+        new AgentError.AgentUnresponsive({
+          agent,
+          detail: `no answer to ${stopped.what}`,
+          partial: partial(),
+          what: stopped.what,
+          withinMs: stopped.withinMs
+        })
+      )
     case "Elsewhere":
       return Either.left(
         new AgentError.AgentSessionNotFound({
@@ -93,65 +197,20 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
       break
   }
 
-  // A leader that was killed for a limit did not end alone; what it had said before holds all the same.
-  const exceeded = facts.teardown.reason === "limit" ? facts.teardown.exceeded : undefined
-  const endedBadly = facts.exitedAlone && exceeded === undefined && (exit.signal !== null || exit.code !== 0)
-
   if (terminal !== undefined) {
-    if (terminal.failure !== undefined) return Either.left(fromFailure(facts, terminal.failure, terminal.stop, partial))
-    if (terminal.stop === "interrupted" || terminal.stop === "error") {
-      return Either.left(
-        new AgentError.AgentTurnFailed({
-          agent,
-          detail: terminal.stopDetail ?? terminal.stop,
-          partial: partial(),
-          stop: terminal.stop
-        })
-      )
-    }
-    if (request.session._tag === "Fork" && progress.session === request.session.id) {
-      return Either.left(
-        new AgentError.AgentTurnFailed({
-          agent,
-          detail: "it went on with the conversation itself instead of a branch of it",
-          partial: partial(),
-          stop: "other"
-        })
-      )
-    }
-    if (endedBadly) {
+    const failed = refusal(facts, terminal, partial)
+    if (failed !== undefined) return Either.left(failed)
+    if (badly && !facts.interrupted) {
       return Either.left(crashed(lastWords(stderrTail) ?? "it ended badly after its answer was complete"))
     }
-    return Either.right(
-      AgentOutcome.AgentOutcome.make({
-        agent,
-        session: session ?? Session.SessionRef.make({ agent, id: "", cwd }),
-        text: progress.text,
-        ...(progress.structured === undefined ? {} : { structured: progress.structured }),
-        usage: progress.usage,
-        stop: terminal.stop,
-        ...(terminal.stopDetail === undefined ? {} : { stopDetail: terminal.stopDetail }),
-        exit,
-        stderrTail,
-        unparsed,
-        ...(facts.noise[0] === undefined ? {} : { firstUnparsed: facts.noise[0] }),
-        ...(facts.rateLimit === undefined ? {} : { rateLimit: facts.rateLimit }),
-        durationMs: facts.durationMs,
-        teardown: facts.teardown
-      })
-    )
+    return succeeded(terminal.stop, terminal.stopDetail)
   }
 
-  if (exceeded !== undefined) {
-    return Either.left(
-      new AgentError.AgentLimitExceeded({ agent, detail: `${exceeded}`, partial: partial(), ...exceeded })
-    )
-  }
+  if (facts.interrupted) return succeeded("interrupted")
+
   const cause = driver.protocol.diagnose(state, { exit, stderrTail, noise: facts.noise, records: facts.records })
   if (cause !== undefined) return Either.left(fromFailure(facts, cause, "error", partial))
-  if (endedBadly) {
-    return Either.left(crashed(lastWords(stderrTail) ?? facts.noise.at(-1) ?? "it said nothing"))
-  }
+  if (badly) return Either.left(crashed(lastWords(stderrTail) ?? facts.noise.at(-1) ?? "it said nothing"))
   return Either.left(
     new AgentError.AgentIncomplete({
       agent,
@@ -173,7 +232,7 @@ const lastWords = (stderr: string): string | undefined => {
 }
 
 const fromFailure = <S>(
-  { driver, request }: Facts<S>,
+  { driver, request }: TurnFacts<S>,
   failure: AgentDriver.Failure,
   stop: AgentOutcome.Stop,
   partial: (resumable?: AgentError.Partial["resumable"]) => AgentError.Partial

@@ -5,18 +5,22 @@
 import type * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Mailbox from "effect/Mailbox"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as AgentError from "../../AgentError.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import { onNativeTime } from "../nativeClock.js"
 
-export interface Events {
+export interface Events<E> {
   readonly offer: (events: ReadonlyArray<AgentEvent.AgentEvent>) => Effect.Effect<void>
   readonly end: Effect.Effect<void>
-  readonly failCause: (cause: Cause.Cause<AgentError.AgentError>) => Effect.Effect<void>
+  readonly failCause: (cause: Cause.Cause<AgentError.AgentError | E>) => Effect.Effect<void>
   readonly shutdown: Effect.Effect<void>
-  readonly stream: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError>
+  readonly stream: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E>
+  /** Lets the run go on, however slow the reader is, while somebody waits for what the agent answers. */
+  readonly hurried: <A, E2, R>(effect: Effect.Effect<A, E2, R>) => Effect.Effect<A, E2, R>
   /** Takes events away while nobody reads them; never returns. */
   readonly discard: Effect.Effect<never>
   /** Takes away only what would hold up the run; never returns. */
@@ -26,8 +30,15 @@ export interface Events {
 /** In batches of what one piece of output held. */
 const capacity = 16
 
-export const make: Effect.Effect<Events> = Effect.gen(function*() {
-  const mailbox = yield* Mailbox.make<ReadonlyArray<AgentEvent.AgentEvent>, AgentError.AgentError>(capacity)
+/** And so many more in a hurry. */
+const lateAtMost = 4096
+
+export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const mailbox = yield* Mailbox.make<ReadonlyArray<AgentEvent.AgentEvent>, AgentError.AgentError | E>(capacity)
+  const hurry = yield* Effect.makeLatch(false)
+  let hurrying = 0
+  let late = 0
   const idle = yield* Effect.makeLatch(true)
   const read = yield* Effect.makeLatch(false)
   let readers = 0
@@ -48,8 +59,29 @@ export const make: Effect.Effect<Events> = Effect.gen(function*() {
     )
   )
 
+  const wait = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
+    Effect.suspend(() => {
+      late++
+      return mailbox.offer(events)
+    }).pipe(
+      Effect.ensuring(Effect.sync(() => late--)),
+      Effect.forkIn(scope),
+      Effect.flatMap((fiber) =>
+        Effect.raceFirst(Fiber.await(fiber), Effect.suspend(() => late > lateAtMost ? Effect.never : hurry.await))
+      )
+    )
+
   return {
-    offer: (events) => events.length === 0 ? Effect.void : Effect.asVoid(mailbox.offer(events)),
+    offer: (events) =>
+      Effect.suspend(() =>
+        events.length === 0 || mailbox.unsafeOffer(events) ? Effect.void : Effect.asVoid(wait(events))
+      ),
+    hurried: (effect) =>
+      Effect.acquireUseRelease(
+        Effect.suspend(() => hurrying++ === 0 ? hurry.open : Effect.void),
+        () => effect,
+        () => Effect.suspend(() => --hurrying === 0 ? hurry.close : Effect.void)
+      ),
     end: Effect.asVoid(mailbox.end),
     failCause: (cause) => Effect.asVoid(mailbox.failCause(cause)),
     shutdown: Effect.asVoid(mailbox.shutdown),

@@ -22,17 +22,25 @@ const baseOf = (host: ProcessTree.Host): string => host.cwd === "" ? "/" : host.
 const planning = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
   request: AgentRequest.AgentRequest,
-  host: ProcessTree.Host
+  host: ProcessTree.Host,
+  dialogue: AgentDriver.PlanContext["dialogue"]
 ) {
   const path = yield* Path.Path
   const { session } = request
   if (session._tag !== "New" && session.agent !== undefined && session.agent !== driver.name) {
     return yield* new AgentError.AgentUnsupported({ agent: driver.name, what: `a session of ${session.agent}` })
   }
+  if (dialogue !== undefined && driver.protocol.tell === undefined) {
+    return yield* new AgentError.AgentUnsupported({
+      agent: driver.name,
+      what: dialogue.approvals ? "approvals by the caller" : "messages and interrupts while it runs"
+    })
+  }
   const context: AgentDriver.PlanContext = {
     uuid: yield* makeUuid,
     cwd: path.resolve(baseOf(host), request.cwd ?? "."),
-    platform: host.platform
+    platform: host.platform,
+    dialogue
   }
   return { context, plan: yield* driver.plan(request, context) }
 })
@@ -43,7 +51,8 @@ export const plan = Effect.fnUntraced(function*<S>(
   request: AgentRequest.AgentRequest
 ) {
   const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
-  return (yield* planning(driver, request, host)).plan
+  const dialogue = request.interactive ? { approvals: false, keep: false } : undefined
+  return (yield* planning(driver, request, host, dialogue)).plan
 })
 
 /** A directory of the run's own: its files, and the temporary files of all that it starts. */
@@ -194,6 +203,7 @@ export const launch = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
   options: Pick<ProcessTree.StartOptions, "teardown" | "seal" | "limits" | "usage"> & {
     readonly program: string | undefined
+    readonly dialogue: AgentDriver.PlanContext["dialogue"]
   },
   request: AgentRequest.AgentRequest
 ) {
@@ -205,7 +215,7 @@ export const launch = Effect.fnUntraced(function*<S>(
   const variable = (variables: Readonly<Record<string, string>>, name: string) =>
     environment.lookup(variables, name, host.platform)
 
-  const { context, plan } = yield* planning(driver, request, host)
+  const { context, plan } = yield* planning(driver, request, host, options.dialogue)
   const { cwd } = context
   const named = options.program ?? driver.executable.names.join(" or ")
   if (host.cwd === "" && !path.isAbsolute(request.cwd ?? ".")) {
@@ -260,14 +270,14 @@ export const launch = Effect.fnUntraced(function*<S>(
   const command = Command.make(program, ...args).pipe(
     Command.workingDirectory(cwd),
     Command.env(variables, { extendEnv: false }),
-    plan.stdin === undefined ? (self) => self : Command.feed(plan.stdin)
+    plan.stdin === undefined || plan.dialogue === true ? (self) => self : Command.feed(plan.stdin)
   )
   const tree = yield* spawner.start(command, {
     teardown: options.teardown ?? driver.teardown,
     seal: options.seal,
     limits: options.limits,
     usage: options.usage,
-    stdin: plan.stdin === undefined ? "ignore" : undefined
+    stdin: plan.stdin === undefined && plan.dialogue !== true ? "ignore" : undefined
   }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
-  return { context, tree }
+  return { context, plan, tree }
 })

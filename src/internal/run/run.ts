@@ -8,9 +8,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberMap from "effect/FiberMap"
 import * as Stream from "effect/Stream"
 import type * as AgentDriver from "../../AgentDriver.js"
-import type * as AgentError from "../../AgentError.js"
+import * as AgentError from "../../AgentError.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
 import type * as AgentRequest from "../../AgentRequest.js"
@@ -19,16 +20,18 @@ import * as Session from "../../Session.js"
 import { monotonicMillis, onNativeTime } from "../nativeClock.js"
 import { pipesSeen } from "../node/eventLoop.js"
 import type { Stopped } from "./conclude.js"
-import { conclude } from "./conclude.js"
+import { conclude, concludeTurn, unresponsive } from "./conclude.js"
+import * as Dialogue from "./dialogue.js"
 import * as Events from "./events.js"
 import { launch } from "./launch.js"
 import * as lines from "./lines.js"
+import * as Reading from "./reading.js"
 
-export interface Options extends AgentRun.Options {
+export interface Options extends AgentRun.Settings {
   readonly program?: string | undefined
 }
 
-const settle = (layer: Options, run: AgentRun.Options) => ({
+const settle = (layer: Options, run: AgentRun.Settings) => ({
   program: layer.program,
   teardown: run.teardown ?? layer.teardown,
   seal: run.seal ?? layer.seal,
@@ -37,121 +40,124 @@ const settle = (layer: Options, run: AgentRun.Options) => ({
   maxLineBytes: Math.min(run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024, lines.longestLine),
   stderrTailBytes: run.stderrTailBytes ?? layer.stderrTailBytes ?? 16 * 1024,
   drainMs: Duration.toMillis(run.drain ?? layer.drain ?? "500 millis"),
-  afterResultMs: Duration.toMillis(run.afterResult ?? layer.afterResult ?? "10 seconds")
+  afterResultMs: Duration.toMillis(run.afterResult ?? layer.afterResult ?? "10 seconds"),
+  replyWithinMs: Duration.toMillis(run.replyWithin ?? layer.replyWithin ?? "60 seconds"),
+  interruptWithinMs: Duration.toMillis(run.interruptWithin ?? layer.interruptWithin ?? "5 seconds")
 })
 
 /** However much a descendant writes into the leader's output, it is not read for longer than so many drains. */
 const drainsAtMost = 10
 
-const noiseKept = 20
-const noticeLength = 8192
-
-/** What the reading of the output has come to. One fiber writes it, so plain variables do. */
-interface Reading<S> {
-  state: S
-  seq: number
-  records: number
-  unparsed: number
-  started: boolean
-  named: boolean
-  cut: boolean
-  /** When output was last read, or handed on; on a clock that nobody sets. */
-  lastAt: number
-  /** The reader of the events is being waited for. */
-  blocked: boolean
-  rateLimit: AgentOutcome.RateLimit | undefined
-  readonly noise: Array<string>
+/** A run, and what a conversation needs of it beside. */
+export interface Live<E> extends AgentRun.AgentRun<E> {
+  /** The turn that is going on, or the last one; only of a process that is kept for more. */
+  readonly turn: Effect.Effect<AgentOutcome.Turn, AgentError.AgentError | E>
+  /** One more turn, once the last one is over. */
+  readonly next: (prompt: string) => Effect.Effect<AgentOutcome.Turn, AgentError.AgentError | E>
+  /** Nothing more will come: the agent ends. */
+  readonly close: Effect.Effect<void>
 }
 
-/** A piece of a string that does not keep the whole of it in memory. */
-const copyOf = (piece: string): string => Buffer.from(piece).toString()
-
-/** Reads one line into the state, and adds the events that it makes. */
-const readLine = <S>(
-  driver: AgentDriver.AgentDriver<S>,
-  reading: Reading<S>,
-  line: string,
-  events: Array<AgentEvent.Unstamped>
-): void => {
-  const parsed = lines.parseLine(line)
-  if (parsed._tag === "Blank") return
-  if (parsed._tag === "Noise") {
-    reading.unparsed++
-    const text = parsed.text.length > noticeLength ? `${copyOf(parsed.text.slice(0, noticeLength))} …` : parsed.text
-    if (reading.noise.length < noiseKept) reading.noise.push(text)
-    events.push({ _tag: "Notice", level: parsed.text.startsWith("{") ? "error" : "warning", text })
-    return
-  }
-  reading.records++
-  const step = driver.protocol.step(reading.state, parsed.record)
-  reading.state = step.state
-  for (const event of step.events) {
-    if (event._tag === "Started") reading.started = true
-    if (event._tag === "RateLimit") {
-      const { _tag, ...rateLimit } = event
-      reading.rateLimit = rateLimit
-    }
-    events.push(event)
-  }
-}
-
-export const start = Effect.fnUntraced(function*<S>(
+export const open = Effect.fnUntraced(function*<S, E, R>(
   driver: AgentDriver.AgentDriver<S>,
   layerOptions: Options,
   request: AgentRequest.AgentRequest,
-  runOptions: AgentRun.Options
+  runOptions: AgentRun.Options<E, R>,
+  keep: boolean
 ) {
   const agent = driver.name
   const options = settle(layerOptions, runOptions)
+  const { approve } = runOptions
   const began = yield* Clock.currentTimeMillis
-  const { context, tree } = yield* launch(driver, options, request)
+  // Around the tree, so that a handler that cannot be interrupted does not hold up its end.
+  const handlers = yield* FiberMap.make<string>()
+  const { context, plan, tree } = yield* launch(driver, {
+    ...options,
+    dialogue: keep || request.interactive || approve !== undefined
+      ? { approvals: approve !== undefined, keep }
+      : undefined
+  }, request)
   const { cwd } = context
+  const isDialogue = plan.dialogue === true
 
   const stderr = lines.makeTail(options.stderrTailBytes)
   const stderrRead = yield* Effect.forkScoped(
     Effect.ignore(Stream.runForEach(tree.stderr, (chunk) => Effect.sync(() => stderr.push(chunk))))
   )
 
-  const events = yield* Events.make
-  const session = yield* Deferred.make<Session.SessionRef, AgentError.AgentError>()
-  const result = yield* Deferred.make<AgentOutcome.AgentOutcome, AgentError.AgentError>()
+  const events = yield* Events.make<E>()
+  const session = yield* Deferred.make<Session.SessionRef, AgentError.AgentError | E>()
+  const result = yield* Deferred.make<AgentOutcome.AgentOutcome, AgentError.AgentError | E>()
   const finished = yield* Effect.makeLatch(false)
-  const reading: Reading<S> = {
-    state: driver.protocol.initial(request, context),
-    seq: 0,
-    records: 0,
-    unparsed: 0,
-    started: false,
-    named: false,
-    cut: false,
-    lastAt: 0,
-    blocked: false,
-    rateLimit: undefined,
-    noise: []
-  }
+  const reading = Reading.make(driver.protocol.initial(request, context))
+  const dialogue = yield* Dialogue.make({
+    driver,
+    tree,
+    reading,
+    isOpen: isDialogue,
+    approve,
+    replyWithinMs: options.replyWithinMs,
+    handlers
+  })
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
   const splitter = lines.makeSplitter(options.maxLineBytes)
+  let turn = yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>()
+  let turnBegan = began
+  let interrupted = false
+  let closed = false
+
+  const facts = (endedAt: number, since: number) => ({
+    driver,
+    request,
+    cwd,
+    state: reading.state,
+    started: reading.started,
+    records: reading.records,
+    unparsed: reading.unparsed,
+    rateLimit: reading.rateLimit,
+    stderrTail: stderr.text(),
+    interrupted,
+    durationMs: endedAt - since
+  })
+
+  const close = Effect.suspend(() => {
+    closed = true
+    return Effect.zipRight(dialogue.tell({ _tag: "Close" }), finished.open)
+  })
+
+  /** The agent has said that its turn is over. */
+  const turnOver = (terminal: AgentDriver.Terminal, at: number): Effect.Effect<void> =>
+    Effect.suspend(() =>
+      !isDialogue
+        ? finished.open
+        : !keep
+        ? closed ? Effect.void : close
+        : Effect.asVoid(Deferred.complete(turn, concludeTurn(facts(at, turnBegan), terminal)))
+    )
 
   /** Lines of one piece of output: into events, to the reader. Fails when the run is to stop here. */
   const consume = (texts: ReadonlyArray<string>): Effect.Effect<void, Stopped> =>
     Effect.flatMap(Clock.currentTimeMillis, (at) => {
-      const unstamped: Array<AgentEvent.Unstamped> = []
-      for (const text of texts) readLine(driver, reading, text, unstamped)
-      const progress = driver.protocol.progress(reading.state)
-      if (
-        resumed !== undefined && progress.session !== undefined && progress.session !== resumed
-        && progress.terminal?.failure === undefined
-      ) return Effect.fail<Stopped>({ _tag: "Elsewhere", started: progress.session })
-      const { named } = reading
-      reading.named = named || (reading.started && progress.session !== undefined)
+      const unstamped: Array<AgentEvent.Unstamped> = reading.aside.splice(0)
+      const acts: Array<Effect.Effect<void>> = []
+      for (const text of texts) {
+        const step = Reading.readLine(driver, reading, text, unstamped)
+        const act = step === undefined ? undefined : dialogue.perform(step)
+        if (act !== undefined) acts.push(act)
+      }
+      const { session: named, terminal } = driver.protocol.progress(reading.state)
+      if (resumed !== undefined && named !== undefined && named !== resumed && terminal?.failure === undefined) {
+        return Effect.fail<Stopped>({ _tag: "Elsewhere", started: named })
+      }
+      const firstNamed = !reading.named && reading.started && named !== undefined
+      if (firstNamed) reading.named = true
       reading.blocked = true
       const stamped = unstamped.map((event): AgentEvent.AgentEvent => ({ ...event, at, seq: reading.seq++ }))
       return Effect.suspend(() =>
-        named || progress.session === undefined || !reading.named
-          ? Effect.void
-          : Deferred.succeed(session, Session.SessionRef.make({ agent, id: progress.session, cwd }))
+        firstNamed ? Deferred.succeed(session, Session.SessionRef.make({ agent, id: named, cwd })) : Effect.void
       ).pipe(
-        Effect.zipRight(progress.terminal === undefined ? Effect.void : finished.open),
+        Effect.zipRight(acts.length === 0 ? Effect.void : Effect.all(acts, { discard: true })),
+        Effect.zipRight(terminal === undefined ? Effect.void : turnOver(terminal, at)),
         Effect.zipRight(events.offer(stamped)),
         Effect.zipRight(Effect.map(monotonicMillis, (now) => {
           reading.lastAt = now
@@ -202,7 +208,7 @@ export const start = Effect.fnUntraced(function*<S>(
   const silentAfterResult = finished.await.pipe(
     Effect.zipRight(silence(options.afterResultMs, Number.POSITIVE_INFINITY)),
     // An agent that has begun another turn is not over, however silent it is.
-    Effect.flatMap(() => Effect.sync(() => driver.protocol.progress(reading.state).terminal !== undefined)),
+    Effect.flatMap(() => Effect.sync(() => isOver())),
     Effect.tap((over) => over ? Effect.void : Effect.sleep(1000)),
     Effect.repeat({ until: (over) => over })
   )
@@ -214,6 +220,8 @@ export const start = Effect.fnUntraced(function*<S>(
     )
   )
 
+  const isOver = (): boolean => driver.protocol.progress(reading.state).terminal !== undefined
+
   /** Reads until there is nothing more to come, by the first of the signs that there is not. */
   const readToEnd = Effect.gen(function*() {
     const reader = yield* Effect.fork(readOutput)
@@ -224,7 +232,8 @@ export const start = Effect.fnUntraced(function*<S>(
       Effect.zipRight(Fiber.interrupt(reader)),
       Effect.zipRight(readRest),
       Effect.as<Stopped>({ _tag: "Ended" }),
-      Effect.catchAll((stopped) => Effect.succeed(stopped))
+      Effect.catchAll((stopped) => Effect.succeed(stopped)),
+      Effect.raceFirst(dialogue.broken)
     )
     const exitedAlone = !(yield* tree.isRunning)
     return { stopped, exitedAlone }
@@ -232,33 +241,31 @@ export const start = Effect.fnUntraced(function*<S>(
 
   const work = Effect.gen(function*() {
     const { exitedAlone, stopped } = yield* readToEnd
+    yield* dialogue.end
     const teardown = yield* tree.teardown
     yield* Fiber.await(stderrRead).pipe(Effect.timeoutOption(options.drainMs), onNativeTime)
+    if (stopped._tag === "Handler") return yield* Effect.failCause(stopped.cause)
     const exit = yield* tree.isRunning.pipe(
       Effect.flatMap((running) => running ? Effect.succeed({ code: null, signal: null }) : tree.exit)
     )
     return yield* conclude({
-      driver,
-      request,
-      cwd,
-      state: reading.state,
-      started: reading.started,
-      records: reading.records,
-      unparsed: reading.unparsed,
+      ...facts(yield* Clock.currentTimeMillis, began),
       noise: reading.noise,
-      rateLimit: reading.rateLimit,
       cut: reading.cut,
       exit,
       exitedAlone,
-      stderrTail: stderr.text(),
-      stopped,
-      teardown,
-      durationMs: (yield* Clock.currentTimeMillis) - began
+      stopped: stopped._tag === "Unresponsive" ? { ...stopped, withinMs: options.replyWithinMs } : stopped,
+      teardown
     })
   })
 
   yield* Effect.addFinalizer(() =>
-    events.shutdown.pipe(Effect.zipRight(Deferred.interrupt(result)), Effect.zipRight(Deferred.interrupt(session)))
+    events.shutdown.pipe(
+      Effect.zipRight(dialogue.end),
+      Effect.zipRight(Deferred.interrupt(result)),
+      Effect.zipRight(Deferred.interrupt(session)),
+      Effect.zipRight(Effect.suspend(() => Deferred.interrupt(turn)))
+    )
   )
   yield* work.pipe(
     Effect.onExit((exit) =>
@@ -278,13 +285,75 @@ export const start = Effect.fnUntraced(function*<S>(
     ),
     Effect.forkScoped
   )
+  yield* dialogue.tell({ _tag: "Begin" })
 
-  const run: AgentRun.AgentRun = {
+  const outcome = Effect.raceFirst(Deferred.await(result), events.discard)
+  /** The turn, or how the process ended before it was over. */
+  const currentTurn = Effect.suspend(() =>
+    Deferred.await(turn).pipe(Effect.raceFirst(Effect.zipRight(Deferred.await(result), Deferred.await(turn))))
+  )
+  const ended = Effect.suspend(() =>
+    keep ? Effect.asVoid(Effect.exit(currentTurn)) : Effect.asVoid(Effect.exit(outcome))
+  )
+
+  const send = (text: string): Effect.Effect<void, AgentRun.SendError> =>
+    Effect.gen(function*() {
+      if (!isDialogue) {
+        return yield* new AgentError.AgentUnsupported({
+          agent,
+          what: "a message into a turn that was not begun for it",
+          hint: "Set interactive in the request."
+        })
+      }
+      const late = (detail: string) => new AgentError.AgentTurnEnded({ agent, detail })
+      if (isOver() || (yield* Deferred.isDone(result))) return yield* late("the turn is over")
+      const id = globalThis.crypto.randomUUID()
+      const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
+      if (receipt._tag === "Refused") return yield* late(receipt.why)
+      if (receipt._tag === "Late") {
+        return yield* unresponsive(facts(yield* Clock.currentTimeMillis, began), "a message", options.replyWithinMs)
+      }
+    })
+
+  const interrupt = Effect.suspend(() => {
+    if (isOver()) return Effect.void
+    interrupted = true
+    const id = globalThis.crypto.randomUUID()
+    const said = isDialogue ? Effect.asVoid(dialogue.ask(id, { _tag: "Interrupt", id })) : tree.signal("SIGINT")
+    return said.pipe(
+      Effect.zipRight(ended),
+      events.hurried,
+      Effect.timeoutOption(options.interruptWithinMs),
+      Effect.flatMap((done) => done._tag === "Some" ? Effect.void : Effect.zipRight(tree.teardown, ended)),
+      onNativeTime
+    )
+  })
+
+  const live: Live<E> = {
     agent,
     events: events.stream,
-    outcome: Effect.raceFirst(Deferred.await(result), events.discard),
+    outcome,
     session: Effect.raceFirst(Deferred.await(session), events.relieve),
-    tree
+    tree,
+    send,
+    interrupt,
+    turn: currentTurn,
+    next: (prompt) =>
+      Effect.gen(function*() {
+        turn = yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>()
+        turnBegan = yield* Clock.currentTimeMillis
+        interrupted = false
+        yield* dialogue.tell({ _tag: "Turn", prompt })
+        return yield* currentTurn
+      }),
+    close
   }
-  return run
+  return live
 })
+
+export const start = <S, E, R>(
+  driver: AgentDriver.AgentDriver<S>,
+  layerOptions: Options,
+  request: AgentRequest.AgentRequest,
+  runOptions: AgentRun.Options<E, R>
+) => Effect.map(open(driver, layerOptions, request, runOptions, false), (live): AgentRun.AgentRun<E> => live)

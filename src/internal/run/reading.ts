@@ -1,0 +1,83 @@
+/** What the reading of an agent's output has come to, line by line. No effects: the run loop has them. */
+import type * as AgentDriver from "../../AgentDriver.js"
+import type * as AgentEvent from "../../AgentEvent.js"
+import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as lines from "./lines.js"
+
+const noiseKept = 20
+const noticeLength = 8192
+
+/** The driver's state and the counts beside it. Only ever changed within one tick, so plain variables do. */
+export interface Reading<S> {
+  state: S
+  seq: number
+  records: number
+  unparsed: number
+  started: boolean
+  named: boolean
+  cut: boolean
+  /** When output was last read, or handed on; on a clock that nobody sets. */
+  lastAt: number
+  /** The reader of the events is being waited for. */
+  blocked: boolean
+  rateLimit: AgentOutcome.RateLimit | undefined
+  readonly noise: Array<string>
+  /** Events that did not come of output: they go with the next that do. */
+  readonly aside: Array<AgentEvent.Unstamped>
+}
+
+export const make = <S>(state: S): Reading<S> => ({
+  state,
+  seq: 0,
+  records: 0,
+  unparsed: 0,
+  started: false,
+  named: false,
+  cut: false,
+  lastAt: 0,
+  blocked: false,
+  rateLimit: undefined,
+  noise: [],
+  aside: []
+})
+
+/** A piece of a string that does not keep the whole of it in memory. */
+const copyOf = (piece: string): string => Buffer.from(piece).toString()
+
+/** Takes a step into the state, and adds its events. */
+export const take = <S>(
+  reading: Reading<S>,
+  step: AgentDriver.Step<S>,
+  events: Array<AgentEvent.Unstamped>
+): AgentDriver.Step<S> => {
+  reading.state = step.state
+  for (const event of step.events) {
+    if (event._tag === "Started") reading.started = true
+    if (event._tag === "RateLimit") {
+      const { _tag, ...rateLimit } = event
+      reading.rateLimit = rateLimit
+    }
+    events.push(event)
+  }
+  return step
+}
+
+/** Reads one line into the state, and adds the events that it makes. */
+export const readLine = <S>(
+  driver: AgentDriver.AgentDriver<S>,
+  reading: Reading<S>,
+  line: string,
+  events: Array<AgentEvent.Unstamped>
+): AgentDriver.Step<S> | undefined => {
+  const parsed = lines.parseLine(line)
+  if (parsed._tag === "Blank") return undefined
+  if (parsed._tag === "Noise") {
+    reading.unparsed++
+    const text = parsed.text.length > noticeLength ? `${copyOf(parsed.text.slice(0, noticeLength))} …` : parsed.text
+    if (reading.noise.length < noiseKept) reading.noise.push(text)
+    events.push({ _tag: "Notice", level: parsed.text.startsWith("{") ? "error" : "warning", text })
+    return undefined
+  }
+  reading.records++
+  return take(reading, driver.protocol.step(reading.state, parsed.record), events)
+}

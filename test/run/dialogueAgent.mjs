@@ -1,0 +1,53 @@
+// An agent with a dialogue, in as few words as there can be. It does what the prompt says, one word after the other.
+import { createInterface } from "node:readline"
+
+const say = (record) => process.stdout.write(`${JSON.stringify(record)}\n`)
+const answers = []
+const messages = []
+let turn = 0
+
+const acts = {
+  ask: () => ask("q", { command: "rm -r build" }),
+  askThree: () => ["a", "b", "c"].forEach((id) => ask(id, { command: id })),
+  withdraw: () => say({ type: "withdraw", id: "q" }),
+  flood: () => {
+    for (let i = 0; i < 100_000; i++) say({ type: "noise", i, pad: "x".repeat(100) })
+  },
+  stay: () => {},
+  answer: () => finish()
+}
+
+const ask = (id, input) => say({ type: "ask", id, input })
+
+const finish = (stop = "completed") => say({ type: "answer", text: JSON.stringify({ turn, answers, messages }), stop })
+
+const begin = (prompt) => {
+  turn++
+  for (const word of prompt.split(" ")) acts[word]()
+}
+
+const mute = process.argv.includes("mute")
+if (process.argv.includes("stubborn")) process.on("SIGTERM", () => {})
+
+say({ type: "named", id: "one" })
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const record = JSON.parse(line)
+  if (record.type === "hello") return mute ? undefined : say({ type: "hello" })
+  if (record.type === "prompt") return begin(record.text)
+  if (record.type === "answer") {
+    answers.push(record)
+    const wanted = record.question === "q" ? 1 : 3
+    if (answers.length === wanted) finish()
+    return
+  }
+  if (record.type === "message") {
+    messages.push(record.text)
+    say({ type: "taken", id: record.id })
+    if (record.text === "finish") finish()
+    return
+  }
+  if (record.type === "interrupt" && !process.argv.includes("stubborn")) {
+    say({ type: "taken", id: record.id })
+    finish("interrupted")
+  }
+}).on("close", () => process.exit(0))
