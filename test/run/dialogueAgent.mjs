@@ -11,7 +11,7 @@ const acts = {
   askThree: () => ["a", "b", "c"].forEach((id) => ask(id, { command: id })),
   withdraw: () => say({ type: "withdraw", id: "q" }),
   flood: () => {
-    for (let i = 0; i < 100_000; i++) say({ type: "noise", i, pad: "x".repeat(100) })
+    for (let i = 0; i < 200; i++) say({ type: "noise", i, pad: "x".repeat(70_000) })
   },
   stay: () => {},
   answer: () => finish()
