@@ -7,7 +7,7 @@ const rooms = {
   kernel: modules("(Node)?ProcessTree", "Containment", "internal/(kernel|node).*"),
   contract: modules("AgentDriver"),
   plans: modules("internal/drivers/.*"),
-  agents: modules("Agent(Run)?", "internal/run/.*"),
+  agents: modules("Agent(Run)?", "Conversation", "internal/run/.*"),
   drivers: modules("drivers/.*"),
   barrel: modules("index")
 }

@@ -17,6 +17,8 @@ import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
+import type * as Conversation from "./Conversation.js"
+import * as conversations from "./internal/run/conversation.js"
 import * as launch from "./internal/run/launch.js"
 import * as internal from "./internal/run/run.js"
 import * as ProcessTree from "./ProcessTree.js"
@@ -34,8 +36,16 @@ export interface Options extends AgentRun.Settings {
 }
 
 /**
+ * What all turns of a conversation have in common: a request without its prompt.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type ConversationFields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt">
+
+/**
  * An agent. Provided by `Claude.layer`, `Codex.layer`, `Copilot.layer`, or made from a driver by `make`. `name` is the
- * driver's; `start` and `plan` are what the functions of the same names call.
+ * driver's; the other members are what the functions of the same names call.
  *
  * **Example**
  *
@@ -49,6 +59,7 @@ export interface Options extends AgentRun.Settings {
  * const dry = Layer.succeed(Agent.Agent, {
  *   name: "none",
  *   start: () => Effect.fail(refusal),
+ *   conversation: () => Effect.dieMessage("no conversations in a dry run"),
  *   plan: () => Effect.fail(refusal)
  * })
  * ```
@@ -62,6 +73,10 @@ export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
     request: AgentRequest.AgentRequest,
     options?: AgentRun.Options<E, R>
   ) => Effect.Effect<AgentRun.AgentRun<E>, AgentError.AgentError, R | Scope.Scope>
+  readonly conversation: <E = never, R = never>(
+    fields: ConversationFields,
+    options?: AgentRun.Options<E, R>
+  ) => Effect.Effect<Conversation.Conversation<E>, never, R | Scope.Scope>
   readonly plan: (
     request: AgentRequest.AgentRequest
   ) => Effect.Effect<AgentDriver.Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
@@ -107,6 +122,8 @@ export const make = <S>(
       name: driver.name,
       start: (request, runOptions = {}) =>
         Effect.provide(internal.start(driver, options ?? {}, request, runOptions), services),
+      conversation: (fields, runOptions = {}) =>
+        Effect.provide(conversations.make(driver, options ?? {}, fields, runOptions), services),
       plan: (request) => Effect.provide(launch.plan(driver, request), services)
     })
   })
@@ -216,6 +233,32 @@ export const stream = <E = never, R = never>(
   options?: AgentRun.Options<E, R>
 ): Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E, Agent | Exclude<R, Scope.Scope>> =>
   Stream.unwrapScoped(Effect.map(start(request, options), (run) => run.events))
+
+/**
+ * A conversation of several turns, which lives as long as the scope: see `Conversation`. Nothing is started before the
+ * first turn.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent } from "effect-agents"
+ *
+ * const twice = Effect.scoped(Effect.gen(function*() {
+ *   const { turn } = yield* Agent.conversation({ permission: "Edit" })
+ *   yield* turn("Write a test that fails because of the bug in parse.ts")
+ *   return yield* turn("Now mend the bug")
+ * }))
+ * ```
+ *
+ * @since 0.1.0
+ * @category running
+ */
+export const conversation = <E = never, R = never>(
+  fields: ConversationFields,
+  options?: AgentRun.Options<E, R>
+): Effect.Effect<Conversation.Conversation<E>, never, Agent | R | Scope.Scope> =>
+  Effect.flatMap(Agent, (agent) => agent.conversation(fields, options))
 
 /**
  * What would be started for a request, without starting anything: for a look before the leap, and for logs

@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import * as limits from "./internal/kernel/limits.js"
 import * as onReport from "./internal/kernel/onReport.js"
 import * as owner from "./internal/kernel/owner.js"
+import { inBackground } from "./internal/background.js"
 import type { Platform } from "./internal/kernel/platform.js"
 import * as posix from "./internal/kernel/posix.js"
 import * as resolve from "./internal/kernel/resolve.js"
@@ -144,7 +145,7 @@ export const layerWith = (
     Layer.scoped(
       ProcessTree.Spawner,
       Effect.tap(make(options), (spawner) =>
-        options?.sweepStale === false ? Effect.void : Effect.forkScoped(spawner.sweepStale))
+        options?.sweepStale === false ? Effect.void : inBackground(spawner.sweepStale))
     ),
     NodeFileSystem.layer,
     NodePath.layer
@@ -219,7 +220,7 @@ const makeExecutor = (spawner: ProcessTree.Spawner["Type"]): CommandExecutor.Com
         description: cause.message,
         cause
       }))
-  const drain = (output: ProcessTree.ProcessTree["stdout"]) => Effect.forkScoped(Effect.ignore(Stream.runDrain(output)))
+  const drain = (output: ProcessTree.ProcessTree["stdout"]) => inBackground(Effect.ignore(Stream.runDrain(output)))
   // Whoever asks for the output or the exit code alone has no hold of the process: nobody can write to it, nor read the
   // rest.
   const unattended = (command: Command.Command) =>

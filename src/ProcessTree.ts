@@ -89,7 +89,7 @@ export interface Member {
  * - `exit`: waits for the end of the leader, and does not fail. Others may live on until the teardown.
  * - `isRunning`: whether the leader has not ended yet.
  * - `members`: who is there now, the leader first, zombies left out. Reads the process table.
- * - `signal`: to the leader, or to all. Does not wait. Does nothing once nobody is there.
+ * - `signal`: to the leader, to all, or to the members that are named and still there. Does not wait. Does nothing once nobody is there.
  * - `teardown`: ends the tree now instead of at the end of the scope, and returns the report; any number of times.
  * - `report`: waits for the report of the teardown, whoever began it.
  *
@@ -124,7 +124,7 @@ export interface ProcessTree extends Inspectable.Inspectable {
   readonly exit: Effect.Effect<Exit>
   readonly isRunning: Effect.Effect<boolean>
   readonly members: Effect.Effect<ReadonlyArray<Member>>
-  readonly signal: (signal: Teardown.Signal, to?: "leader" | "tree") => Effect.Effect<void>
+  readonly signal: (signal: Teardown.Signal, to?: "leader" | "tree" | ReadonlyArray<Member>) => Effect.Effect<void>
   readonly teardown: Effect.Effect<Teardown.TeardownReport>
   readonly report: Effect.Effect<Teardown.TeardownReport>
 }

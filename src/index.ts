@@ -76,6 +76,13 @@ export * as Codex from "./drivers/Codex.js"
 export * as Containment from "./Containment.js"
 
 /**
+ * Several turns with one agent.
+ *
+ * @since 0.1.0
+ */
+export * as Conversation from "./Conversation.js"
+
+/**
  * GitHub Copilot (`copilot`).
  *
  * @since 0.1.0

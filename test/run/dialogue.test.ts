@@ -3,119 +3,23 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Agent from "effect-agents/Agent"
-import type * as AgentDriver from "effect-agents/AgentDriver"
 import * as AgentRequest from "effect-agents/AgentRequest"
 import type * as AgentRun from "effect-agents/AgentRun"
 import * as Approval from "effect-agents/Approval"
-import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Teardown from "effect-agents/Teardown"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { fileURLToPath } from "node:url"
 
-interface State extends AgentDriver.Progress {
-  readonly prompt: string
-}
-
-const script = fileURLToPath(new URL("./dialogueAgent.mjs", import.meta.url))
-
-const driver: AgentDriver.AgentDriver<State> = {
-  name: "talker",
-  executable: { names: ["node"], directories: [], native: () => [], installHint: "", loginHint: "" },
-  environment: [],
-  nesting: [],
-  teardown: Teardown.graceful("500 millis"),
-  plan: (request, { dialogue }) =>
-    Either.right({
-      args: [script, ...request.extraArgs],
-      env: {},
-      stdin: `${JSON.stringify({ type: "prompt", text: request.prompt })}\n`,
-      files: [],
-      dialogue: dialogue !== undefined
-    }),
-  protocol: {
-    initial: ({ prompt }) => ({
-      prompt,
-      session: undefined,
-      text: "",
-      structured: undefined,
-      usage: {},
-      openToolCalls: [],
-      terminal: undefined
-    }),
-    step: (state, record) => {
-      const id = String(record["id"])
-      switch (record["type"]) {
-        case "named":
-          return { state: { ...state, session: id }, events: [{ _tag: "Started", session: id }] }
-        case "hello":
-          return { state, events: [], settled: [{ id: "hello" }], replies: [{ type: "prompt", text: state.prompt }] }
-        case "ask":
-          return {
-            state,
-            events: [{ _tag: "ApprovalRequested", id, tool: "Bash", input: record["input"] }],
-            asks: [Approval.Question.make({ id, agent: "talker", tool: "Bash", input: record["input"] })]
-          }
-        case "withdraw":
-          return { state, events: [], withdrawn: [id] }
-        case "taken":
-          return { state, events: [], settled: [{ id }] }
-        case "answer":
-          return {
-            state: {
-              ...state,
-              text: String(record["text"]),
-              terminal: { stop: record["stop"] === "interrupted" ? "interrupted" : "completed" }
-            },
-            events: []
-          }
-        default:
-          return { state, events: [{ _tag: "Unknown", type: "other", raw: record }] }
-      }
-    },
-    tell: (state, input) => {
-      switch (input._tag) {
-        case "Begin":
-          return {
-            state,
-            events: [],
-            replies: [{ type: "hello" }],
-            expects: [{ id: "hello", what: "the greeting" }]
-          }
-        case "Message":
-          return { state, events: [], replies: [{ type: "message", id: input.id, text: input.text }] }
-        case "Answer":
-          return { state, events: [], replies: [{ type: "answer", ...input }] }
-        case "Interrupt":
-          return { state, events: [], replies: [{ type: "interrupt", id: input.id }] }
-        case "Turn":
-          return {
-            state: { ...state, terminal: undefined },
-            events: [],
-            replies: [{ type: "prompt", text: input.prompt }]
-          }
-        case "Close":
-          return { state, events: [], closes: true }
-      }
-    },
-    progress: (state) => state,
-    diagnose: () => undefined
-  }
-}
-
-const talker = Layer.provideMerge(Agent.layer(driver), NodeProcessTree.layer)
+import { talker } from "./talker.js"
 
 const Answered = Schema.decodeUnknownSync(
   Schema.parseJson(Schema.Struct({
-    turn: Schema.Number,
     answers: Schema.Array(Schema.Struct({ question: Schema.String, decision: Approval.Decision })),
     messages: Schema.Array(Schema.String)
   }))

@@ -1,4 +1,5 @@
 // An agent with a dialogue, in as few words as there can be. It does what the prompt says, one word after the other.
+import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 
 const say = (record) => process.stdout.write(`${JSON.stringify(record)}\n`)
@@ -13,17 +14,24 @@ const acts = {
   flood: () => {
     for (let i = 0; i < 200; i++) say({ type: "noise", i, pad: "x".repeat(70_000) })
   },
+  // A command of a tool has a session of its own, a server for tools has the agent's.
+  tool: (seconds) => spawn("sleep", [seconds], { stdio: "ignore", detached: true }),
+  server: (seconds) => spawn("sleep", [seconds], { stdio: "ignore" }),
+  die: () => process.exit(7),
   stay: () => {},
   answer: () => finish()
 }
 
 const ask = (id, input) => say({ type: "ask", id, input })
 
-const finish = (stop = "completed") => say({ type: "answer", text: JSON.stringify({ turn, answers, messages }), stop })
+const finish = (stop = "completed") => say({ type: "answer", text: JSON.stringify({ turn, pid: process.pid, resumed: process.argv.includes("resume"), answers, messages }), stop })
 
 const begin = (prompt) => {
   turn++
-  for (const word of prompt.split(" ")) acts[word]()
+  for (const word of prompt.split(" ")) {
+    const [act, ...args] = word.split(":")
+    acts[act](...args)
+  }
 }
 
 const mute = process.argv.includes("mute")

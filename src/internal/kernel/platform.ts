@@ -28,7 +28,7 @@ export interface As {
 export interface Reaper {
   readonly pid: number
   readonly members: () => ReadonlyArray<ProcessTree.Member>
-  readonly signal: (signal: Teardown.Signal, to: "leader" | "tree") => void
+  readonly signal: (signal: Teardown.Signal, to: "leader" | "tree" | ReadonlyArray<ProcessTree.Member>) => void
   readonly leaderEnded: () => void
   readonly end: (options: {
     readonly policy: Teardown.Teardown

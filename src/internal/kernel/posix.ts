@@ -25,6 +25,7 @@ import * as slots from "./slots.js"
 import { sweep } from "./sweep.js"
 import type { Found } from "./tracker.js"
 import * as tracker from "./tracker.js"
+import { key } from "./tracker.js"
 
 const environmentProgram = "/usr/bin/env"
 
@@ -342,7 +343,11 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       pid,
       members: () => members().map(toMember),
       leaderEnded: tracked.leaderEnded,
-      signal: (signal, to) => deliver(signal, to, triesToDeliver),
+      signal: (signal, to) => {
+        if (typeof to === "string") return deliver(signal, to, triesToDeliver)
+        const named = new Set(to.map(({ pid, startTime }) => `${pid}:${startTime}`))
+        for (const found of members()) if (named.has(key(found.row))) tracked.signal(found, signal)
+      },
       end: function*(options) {
         const report = yield* sweep({
           ...options,

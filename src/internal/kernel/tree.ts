@@ -18,6 +18,7 @@ import * as ChildProcess from "node:child_process"
 import type { Readable, Writable } from "node:stream"
 import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
+import { inBackground } from "../background.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import * as limits from "./limits.js"
@@ -295,7 +296,7 @@ const startOne = (
       typeof command.stdin === "string" || options.stdin !== undefined
         ? Effect.void
         // Its own failure is not the tree's: a reader that leaves early is told by how the process ends.
-        : Effect.forkScoped(Effect.ignore(Stream.run(command.stdin, tree.stdin)))
+        : inBackground(Effect.ignore(Stream.run(command.stdin, tree.stdin)))
     )
   )
 
@@ -314,7 +315,7 @@ export const start = (
       Effect.flatMap(left, (tree) => {
         const fed = Command.stdin(part, tree.stdout)
         return fed._tag === "PipedCommand" ? left : Effect.zipRight(
-          Effect.forkScoped(Effect.ignore(Stream.runDrain(tree.stderr))),
+          inBackground(Effect.ignore(Stream.runDrain(tree.stderr))),
           startOne(settings, fed, { ...options, stdin: undefined })
         )
       }),

@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as Approval from "../../Approval.js"
 import type * as ProcessTree from "../../ProcessTree.js"
+import { inBackground } from "../background.js"
 import { onNativeTime } from "../nativeClock.js"
 import * as Reading from "./reading.js"
 
@@ -63,7 +64,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
   let ended = !isOpen
 
   if (isOpen) {
-    yield* Effect.forkScoped(
+    yield* inBackground(
       // A CLI that has stopped reading is told of by how it ends.
       Effect.ignore(Stream.run(Stream.map(Mailbox.toStream(outbox), encode), tree.stdin))
     )
@@ -104,12 +105,16 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
     return Effect.gen(function*() {
       for (const reply of replies ?? []) outbox.unsafeOffer(reply)
       if (closes === true) yield* outbox.end
-      for (const { id, what } of expects ?? []) yield* FiberMap.run(handlers, `reply ${id}`, expire(what))
+      for (const { id, what } of expects ?? []) {
+        yield* FiberMap.run(handlers, `reply ${id}`, Effect.interruptible(expire(what)))
+      }
       for (const { id, refused } of settled ?? []) {
         yield* settle(id, refused === undefined ? { _tag: "Taken" } : { _tag: "Refused", why: refused })
       }
       for (const id of withdrawn ?? []) yield* FiberMap.remove(handlers, `question ${id}`)
-      for (const question of asks ?? []) yield* FiberMap.run(handlers, `question ${question.id}`, answer(question))
+      for (const question of asks ?? []) {
+        yield* FiberMap.run(handlers, `question ${question.id}`, Effect.interruptible(answer(question)))
+      }
     })
   }
 
@@ -129,6 +134,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
         receipts.set(id, receipt)
         yield* tell(input)
         return yield* Deferred.await(receipt).pipe(
+          Effect.interruptible,
           Effect.timeoutTo({
             duration: replyWithinMs,
             onSuccess: (receipt): Receipt => receipt,

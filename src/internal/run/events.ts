@@ -65,6 +65,7 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
       return mailbox.offer(events)
     }).pipe(
       Effect.ensuring(Effect.sync(() => late--)),
+      Effect.interruptible,
       Effect.forkIn(scope),
       Effect.flatMap((fiber) =>
         Effect.raceFirst(Fiber.await(fiber), Effect.suspend(() => late > lateAtMost ? Effect.never : hurry.await))
@@ -91,14 +92,15 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
         Mailbox.toStream(mailbox).pipe(Stream.mapChunks(Chunk.flatMap(Chunk.fromIterable)))
       )
     ),
-    discard: Effect.forever(
+    // Both are there to lose a race, in finalizers too.
+    discard: Effect.interruptible(Effect.forever(
       // A reader that was forked just before the outcome was asked for gets its turn first.
       idle.await.pipe(
         Effect.zipRight(onNativeTime(Effect.sleep(0))),
         Effect.zipRight(Effect.raceFirst(takeAway, read.await))
       )
-    ),
-    relieve: Effect.forever(
+    )),
+    relieve: Effect.interruptible(Effect.forever(
       idle.await.pipe(
         Effect.zipRight(onNativeTime(Effect.sleep(20))),
         Effect.zipRight(Effect.suspend(() => {
@@ -108,6 +110,6 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
             : Effect.void
         }))
       )
-    )
+    ))
   }
 })

@@ -9,14 +9,17 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberMap from "effect/FiberMap"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentEvent from "../../AgentEvent.js"
-import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as AgentOutcome from "../../AgentOutcome.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as AgentRun from "../../AgentRun.js"
 import * as Session from "../../Session.js"
+import { inBackground } from "../background.js"
 import { monotonicMillis, onNativeTime } from "../nativeClock.js"
 import { pipesSeen } from "../node/eventLoop.js"
 import type { Stopped } from "./conclude.js"
@@ -25,6 +28,7 @@ import * as Dialogue from "./dialogue.js"
 import * as Events from "./events.js"
 import { launch } from "./launch.js"
 import * as lines from "./lines.js"
+import * as orphans from "./orphans.js"
 import * as Reading from "./reading.js"
 
 export interface Options extends AgentRun.Settings {
@@ -48,14 +52,19 @@ const settle = (layer: Options, run: AgentRun.Settings) => ({
 /** However much a descendant writes into the leader's output, it is not read for longer than so many drains. */
 const drainsAtMost = 10
 
-/** A run, and what a conversation needs of it beside. */
-export interface Live<E> extends AgentRun.AgentRun<E> {
-  /** The turn that is going on, or the last one; only of a process that is kept for more. */
-  readonly turn: Effect.Effect<AgentOutcome.Turn, AgentError.AgentError | E>
-  /** One more turn, once the last one is over. */
-  readonly next: (prompt: string) => Effect.Effect<AgentOutcome.Turn, AgentError.AgentError | E>
-  /** Nothing more will come: the agent ends. */
-  readonly close: Effect.Effect<void>
+/** One turn, while it goes on. */
+export interface Turn<E> {
+  readonly events: Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E>
+  readonly outcome: Effect.Effect<AgentOutcome.Turn, AgentError.AgentError | E>
+  readonly send: (text: string) => Effect.Effect<void, AgentRun.SendError>
+  readonly interrupt: Effect.Effect<void>
+}
+
+/** A process that takes one turn, or several. */
+export interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session" | "outcome"> {
+  readonly first: Turn<E>
+  /** One more, once the last one is over. */
+  readonly next: (prompt: string) => Effect.Effect<Turn<E>>
 }
 
 export const open = Effect.fnUntraced(function*<S, E, R>(
@@ -68,6 +77,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const agent = driver.name
   const options = settle(layerOptions, runOptions)
   const { approve } = runOptions
+  const scope = yield* Effect.scope
   const began = yield* Clock.currentTimeMillis
   // Around the tree, so that a handler that cannot be interrupted does not hold up its end.
   const handlers = yield* FiberMap.make<string>()
@@ -81,7 +91,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const isDialogue = plan.dialogue === true
 
   const stderr = lines.makeTail(options.stderrTailBytes)
-  const stderrRead = yield* Effect.forkScoped(
+  const stderrRead = yield* inBackground(
     Effect.ignore(Stream.runForEach(tree.stderr, (chunk) => Effect.sync(() => stderr.push(chunk))))
   )
 
@@ -101,8 +111,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   })
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
   const splitter = lines.makeSplitter(options.maxLineBytes)
-  let turn = yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>()
-  let turnBegan = began
+  let turn = { events, outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(), began }
   let interrupted = false
   let closed = false
 
@@ -125,15 +134,19 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     return Effect.zipRight(dialogue.tell({ _tag: "Close" }), finished.open)
   })
 
-  /** The agent has said that its turn is over. */
-  const turnOver = (terminal: AgentDriver.Terminal, at: number): Effect.Effect<void> =>
-    Effect.suspend(() =>
-      !isDialogue
-        ? finished.open
-        : !keep
-        ? closed ? Effect.void : close
-        : Effect.asVoid(Deferred.complete(turn, concludeTurn(facts(at, turnBegan), terminal)))
-    )
+  /** The agent has said that its turn is over. One that is kept waits for the next. */
+  const turnOver: Effect.Effect<void> = Effect.suspend(() =>
+    keep ? Effect.void : isDialogue && !closed ? close : finished.open
+  )
+
+  const hand = (stamped: ReadonlyArray<AgentEvent.AgentEvent>, terminal: AgentDriver.Terminal, at: number) =>
+    Effect.suspend(() => {
+      const { began, events, outcome } = turn
+      return events.offer(stamped).pipe(
+        Effect.zipRight(Deferred.complete(outcome, concludeTurn(facts(at, began), terminal))),
+        Effect.zipRight(events.end)
+      )
+    })
 
   /** Lines of one piece of output: into events, to the reader. Fails when the run is to stop here. */
   const consume = (texts: ReadonlyArray<string>): Effect.Effect<void, Stopped> =>
@@ -157,8 +170,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         firstNamed ? Deferred.succeed(session, Session.SessionRef.make({ agent, id: named, cwd })) : Effect.void
       ).pipe(
         Effect.zipRight(acts.length === 0 ? Effect.void : Effect.all(acts, { discard: true })),
-        Effect.zipRight(terminal === undefined ? Effect.void : turnOver(terminal, at)),
-        Effect.zipRight(events.offer(stamped)),
+        Effect.zipRight(terminal === undefined ? Effect.void : turnOver),
+        Effect.zipRight(keep && terminal !== undefined ? hand(stamped, terminal, at) : turn.events.offer(stamped)),
         Effect.zipRight(Effect.map(monotonicMillis, (now) => {
           reading.lastAt = now
           reading.blocked = false
@@ -260,11 +273,11 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   })
 
   yield* Effect.addFinalizer(() =>
-    events.shutdown.pipe(
+    Effect.suspend(() => turn.events.shutdown).pipe(
       Effect.zipRight(dialogue.end),
       Effect.zipRight(Deferred.interrupt(result)),
       Effect.zipRight(Deferred.interrupt(session)),
-      Effect.zipRight(Effect.suspend(() => Deferred.interrupt(turn)))
+      Effect.zipRight(Effect.suspend(() => Deferred.interrupt(turn.outcome)))
     )
   )
   yield* work.pipe(
@@ -272,81 +285,93 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Deferred.done(result, exit).pipe(
         Effect.zipRight(
           Exit.match(exit, {
-            onSuccess: (outcome) => Effect.zipRight(Deferred.succeed(session, outcome.session), events.end),
+            onSuccess: (outcome) =>
+              Deferred.succeed(session, outcome.session).pipe(
+                Effect.zipRight(Deferred.succeed(turn.outcome, AgentOutcome.Turn.make(outcome))),
+                Effect.zipRight(turn.events.end)
+              ),
             onFailure: (cause) =>
-              Effect.zipRight(
-                Deferred.failCause(session, cause),
+              Deferred.failCause(session, cause).pipe(
+                Effect.zipRight(Deferred.failCause(turn.outcome, cause)),
                 // A driver that throws must not look like a stream that has come to its end.
-                Cause.isInterruptedOnly(cause) ? events.shutdown : events.failCause(cause)
+                Effect.zipRight(
+                  Cause.isInterruptedOnly(cause) ? turn.events.shutdown : turn.events.failCause(cause)
+                )
               )
           })
         )
       )
     ),
-    Effect.forkScoped
+    inBackground
   )
   yield* dialogue.tell({ _tag: "Begin" })
 
-  const outcome = Effect.raceFirst(Deferred.await(result), events.discard)
-  /** The turn, or how the process ended before it was over. */
-  const currentTurn = Effect.suspend(() =>
-    Deferred.await(turn).pipe(Effect.raceFirst(Effect.zipRight(Deferred.await(result), Deferred.await(turn))))
-  )
-  const ended = Effect.suspend(() =>
-    keep ? Effect.asVoid(Effect.exit(currentTurn)) : Effect.asVoid(Effect.exit(outcome))
-  )
-
-  const send = (text: string): Effect.Effect<void, AgentRun.SendError> =>
-    Effect.gen(function*() {
-      if (!isDialogue) {
-        return yield* new AgentError.AgentUnsupported({
-          agent,
-          what: "a message into a turn that was not begun for it",
-          hint: "Set interactive in the request."
-        })
-      }
-      const late = (detail: string) => new AgentError.AgentTurnEnded({ agent, detail })
-      if (isOver() || (yield* Deferred.isDone(result))) return yield* late("the turn is over")
-      const id = globalThis.crypto.randomUUID()
-      const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
-      if (receipt._tag === "Refused") return yield* late(receipt.why)
-      if (receipt._tag === "Late") {
-        return yield* unresponsive(facts(yield* Clock.currentTimeMillis, began), "a message", options.replyWithinMs)
-      }
-    })
-
-  const interrupt = Effect.suspend(() => {
-    if (isOver()) return Effect.void
-    interrupted = true
-    const id = globalThis.crypto.randomUUID()
-    const said = isDialogue ? Effect.asVoid(dialogue.ask(id, { _tag: "Interrupt", id })) : tree.signal("SIGINT")
-    return said.pipe(
-      Effect.zipRight(ended),
-      events.hurried,
-      Effect.timeoutOption(options.interruptWithinMs),
-      Effect.flatMap((done) => done._tag === "Some" ? Effect.void : Effect.zipRight(tree.teardown, ended)),
-      onNativeTime
-    )
+  /** What can be had of the turn that goes on now, for as long as somebody holds on to it. */
+  const handle = Effect.map(keep ? tree.members : Effect.succeed([]), (before): Turn<E> => {
+    const { events, outcome } = turn
+    const told = Effect.raceFirst(Deferred.await(outcome), events.discard)
+    const isDone = Effect.map(Deferred.isDone(outcome), (done) => done || isOver())
+    return {
+      events: events.stream,
+      outcome: told,
+      send: (text) =>
+        Effect.gen(function*() {
+          if (!isDialogue) {
+            return yield* new AgentError.AgentUnsupported({
+              agent,
+              what: "a message into a turn that was not begun for it",
+              hint: "Set interactive in the request."
+            })
+          }
+          const late = (detail: string) => new AgentError.AgentTurnEnded({ agent, detail })
+          if (yield* isDone) return yield* late("the turn is over")
+          const id = globalThis.crypto.randomUUID()
+          const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
+          if (receipt._tag === "Refused") return yield* late(receipt.why)
+          if (receipt._tag === "Late") {
+            const now = yield* Clock.currentTimeMillis
+            return yield* unresponsive(facts(now, turn.began), "a message", options.replyWithinMs)
+          }
+        }),
+      interrupt: Effect.gen(function*() {
+        if (yield* isDone) return
+        interrupted = true
+        const id = globalThis.crypto.randomUUID()
+        const ended = Effect.exit(told)
+        yield* (isDialogue ? dialogue.ask(id, { _tag: "Interrupt", id }) : tree.signal("SIGINT")).pipe(
+          Effect.zipRight(ended),
+          events.hurried,
+          // Also in a finalizer it is not to be waited for without end.
+          Effect.interruptible,
+          Effect.timeoutOption(options.interruptWithinMs),
+          Effect.flatMap(Option.match({
+            onNone: () => Effect.zipRight(tree.teardown, ended),
+            // Tools of a turn that was interrupted may go on, and nobody waits for them.
+            onSome: () => keep ? orphans.end(tree, before) : Effect.void
+          })),
+          onNativeTime
+        )
+      })
+    }
   })
 
   const live: Live<E> = {
     agent,
-    events: events.stream,
-    outcome,
-    session: Effect.raceFirst(Deferred.await(session), events.relieve),
     tree,
-    send,
-    interrupt,
-    turn: currentTurn,
+    session: Effect.raceFirst(Deferred.await(session), events.relieve),
+    outcome: Effect.raceFirst(Deferred.await(result), events.discard),
+    first: yield* handle,
     next: (prompt) =>
       Effect.gen(function*() {
-        turn = yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>()
-        turnBegan = yield* Clock.currentTimeMillis
+        turn = {
+          events: yield* Events.make<E>().pipe(Scope.extend(scope)),
+          outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(),
+          began: yield* Clock.currentTimeMillis
+        }
         interrupted = false
         yield* dialogue.tell({ _tag: "Turn", prompt })
-        return yield* currentTurn
-      }),
-    close
+        return yield* handle
+      })
   }
   return live
 })
@@ -356,4 +381,8 @@ export const start = <S, E, R>(
   layerOptions: Options,
   request: AgentRequest.AgentRequest,
   runOptions: AgentRun.Options<E, R>
-) => Effect.map(open(driver, layerOptions, request, runOptions, false), (live): AgentRun.AgentRun<E> => live)
+) =>
+  Effect.map(open(driver, layerOptions, request, runOptions, false), (live): AgentRun.AgentRun<E> => {
+    const { agent, first, outcome, session, tree } = live
+    return { agent, events: first.events, outcome, session, tree, send: first.send, interrupt: first.interrupt }
+  })
