@@ -290,7 +290,7 @@ const startOne = (
     ),
     ({ teardown }, exit) => teardown(reasonOf(exit))
   ).pipe(
-    Effect.tap(({ keepLimits }) => Effect.forkScoped(keepLimits)),
+    Effect.tap(({ keepLimits }) => inBackground(keepLimits)),
     Effect.map(({ tree }) => tree),
     Effect.tap((tree) =>
       typeof command.stdin === "string" || options.stdin !== undefined
