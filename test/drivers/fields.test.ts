@@ -14,7 +14,7 @@ type Fields = Parameters<typeof AgentRequest.make>[0]
 type Name = keyof typeof AgentRequest.AgentRequest.fields
 
 /** The run loop sees to these, the same for all drivers; they have tests of their own. */
-const ofTheLoop = ["cwd", "env", "envPolicy"] as const
+const ofTheLoop = ["cwd", "env", "envPolicy", "interactive"] as const
 
 /** Values of a field that must not be without consequence, beside a request that can write. */
 const samples: Readonly<
