@@ -30,6 +30,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as cgroup from "../../src/internal/kernel/cgroup.js"
 import * as identity from "../../src/internal/kernel/identity.js"
+import * as ledger from "../../src/internal/kernel/ledger.js"
 import * as Host from "../utils/Host.js"
 import { aliveWith, expectGone, makeMark, type Seen, waitForSleepers, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
@@ -162,11 +163,12 @@ const gone = (mark: string) =>
     Effect.zipRight(expectGone(mark))
   )
 
-/** The cgroups that hosts have left. */
-const hostCgroups = (): ReadonlyArray<string> =>
-  cgroups === undefined
-    ? []
-    : readdirSync(join(cgroups, "..")).filter((name) => name.startsWith("effect-agents-") && !/-\d{1,8}$/.test(name))
+/** Where a host has the cgroups of its trees, by its own word. */
+const cgroupOf = (pid: number): string => {
+  const directory = ledger.directory(process.env) ?? ""
+  const written = readdirSync(directory).map((name) => ledger.parse(readFileSync(join(directory, name), "utf8")))
+  return written.find((each) => each?.host.pid === pid)?.cgroup ?? "/nowhere"
+}
 
 const live = Effect.provide(NodeProcessTree.layer)
 
@@ -224,17 +226,14 @@ for (const way of ways) {
       it.scopedLive("takes along who hides on purpose when the host is killed, and nothing is left of it", () =>
         Effect.gen(function*() {
           const mark = yield* makeMark
-          const before = hostCgroups()
           const started = yield* host(mark, way)
           yield* started.says("ready")
           yield* theGhost(mark)
-          if (way.seal === "cgroup") assert.isTrue(hostCgroups().some((name) => !before.includes(name)))
+          const directory = cgroupOf(started.pid)
+          assert.strictEqual(existsSync(directory), way.seal === "cgroup")
           yield* started.signal("SIGKILL")
           yield* gone(mark)
-          yield* waitUntil(
-            "its cgroup is gone",
-            Effect.sync(() => hostCgroups().every((name) => before.includes(name)))
-          )
+          yield* waitUntil("its cgroup is gone", Effect.sync(() => !existsSync(directory)))
         }))
 
       if (isRoot && way.seal === "namespace") {
@@ -400,6 +399,32 @@ for (const way of ways) {
     }
   })
 }
+
+describe("a host that is killed with its guard", () => {
+  for (const way of ways) {
+    if (way.missing !== undefined || adversary.missing !== undefined) continue
+    it.scopedLive(`leaves its trees, sealed by ${way.name}, to the next one`, () =>
+      Effect.gen(function*() {
+        const mark = yield* makeMark
+        const started = yield* host(mark, way)
+        yield* started.says("ready")
+        yield* theGhost(mark)
+        const directory = cgroupOf(started.pid)
+        assert.strictEqual(existsSync(directory), way.seal === "cgroup")
+        const [guard] = (yield* aliveWith("guardMain.js")).filter(({ parent }) => parent === started.pid)
+        if (guard === undefined) return assert.fail("no guard")
+        process.kill(guard.pid, "SIGSTOP")
+        for (const pid of [started.pid, guard.pid]) process.kill(pid, "SIGKILL")
+        yield* started.exit
+        yield* theGhost(mark)
+        const reports = yield* Containment.sweepStale
+        const report = reports.find(({ pid }) => pid === started.pid)
+        assert.strictEqual(report?.verified, "empty")
+        yield* expectGone(mark)
+        assert.isFalse(existsSync(directory))
+      }).pipe(Effect.provide(NodeProcessTree.layerWith({ sweepStale: false }))))
+  }
+})
 
 describe("a seal", () => {
   const unsealed: Way = { name: "none", seal: "namespace", path: only(), missing: undefined }

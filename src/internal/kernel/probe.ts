@@ -54,6 +54,9 @@ const guard = (facts: Facts): Finding => ({
   why: facts.guard === "running" ? "" : facts.guard === "off" ? "switched off by the option of the layer" : facts.guard
 })
 
+/** Of either version of cgroups, as a container sees its own. */
+const pidsFiles = ["/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"]
+
 /** What makes the promises of the layers weaker here, or the machine less safe to work on. */
 export const warnings = (): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -67,8 +70,8 @@ export const warnings = (): ReadonlyArray<string> => {
   if (hidden) found.push("/proc hides other users' processes (hidepid): those that change their user are not seen")
   const pids = Number(read("/proc/sys/kernel/pid_max"))
   if (pids > 0 && pids < 32768) found.push(`only ${pids} pids: they come round fast, and every look takes longer`)
-  const limit = Number(read("/sys/fs/cgroup/pids.max"))
-  if (limit > 0 && limit < 512) found.push(`this container may have ${limit} processes at most (pids.max)`)
+  const limit = Math.min(...pidsFiles.map((file) => Number.parseInt(read(file))).filter((most) => most > 0))
+  if (limit < 512) found.push(`this container may have ${limit} processes at most (pids.max)`)
   const yama = Number(read("/proc/sys/kernel/yama/ptrace_scope"))
   if (yama > 1) found.push("yama restricts ptrace: debuggers inside a tree do not work")
   return found
