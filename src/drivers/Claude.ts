@@ -9,6 +9,11 @@
  * | `Auto` | its classifier decides |
  * | `Bypass` | no checks; as root only with `IS_SANDBOX=1` in `env` |
  *
+ * With an `approve` handler, what the permission does not allow is asked for: under `ReadOnly` everything but reading
+ * (commands that only look are not asked for either), under `Edit` the commands, under `Auto` what its classifier does
+ * not decide, under `Bypass` nothing. Messages, interrupts and conversations go through the same dialogue
+ * (`--input-format stream-json`).
+ *
  * A new conversation and a branch get an id from the caller or of ours, so that an interrupted run can be continued.
  * Commands in the background are switched off (`CLAUDE_CODE_DISABLE_BACKGROUND_TASKS`), as they would outlive the
  * answer and wake the agent for further turns. A system prompt on a continued conversation replaces that of its

@@ -27,6 +27,9 @@ const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>
   Bypass: ["--permission-mode", "bypassPermissions"]
 }
 
+/** With somebody to ask, reading is all that needs no question; the servers are those of the request alone all the same. */
+const asking: ReadonlyArray<string> = ["--permission-mode", "default", "--strict-mcp-config"]
+
 /** These start a session in the background and return: nothing would own it. */
 const escaping = ["--bg", "--background"]
 
@@ -48,7 +51,7 @@ const noMcp = "--disallowedTools=mcp__*"
 const mention = ({ path }: AgentRequest.Attachment): string => `@"${path}"`
 
 /** The first message: the prompt, and the files that go with it. */
-const message = ({ attachments, prompt }: AgentRequest.AgentRequest): string =>
+export const message = ({ attachments, prompt }: AgentRequest.AgentRequest): string =>
   attachments.length === 0 ? prompt : `${prompt}\n\n${attachments.map(mention).join(" ")}`
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
@@ -69,10 +72,16 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
   const servers = ClaudeTools.servers(request)
   if (Either.isLeft(servers)) return Either.left(servers.left)
   const hasSystem = request.system !== undefined && request.system !== ""
+  const isDialogue = context.dialogue !== undefined
+  const approvals = context.dialogue?.approvals === true
   const schema = request.outputSchema === undefined ? undefined : JSON.stringify(request.outputSchema)
   const pieces = [
     ...CommandLine.flags("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
-    ...CommandLine.flags("--input-format", "text", ...permission[request.permission]),
+    ...CommandLine.flags(
+      ...(isDialogue ? ["--input-format", "stream-json", "--replay-user-messages"] : ["--input-format", "text"]),
+      ...(approvals ? ["--permission-prompt-tool", "stdio"] : []),
+      ...(approvals && request.permission === "ReadOnly" ? asking : permission[request.permission])
+    ),
     ...CommandLine.option("--model", request.model, "model"),
     ...CommandLine.option("--effort", request.effort, "effort"),
     ...(request.systemReplace === undefined
@@ -84,7 +93,9 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       ? CommandLine.flags("--system-prompt-snapshot=off")
       : []),
     ...(request.thinking === true ? CommandLine.flags("--thinking=enabled") : []),
-    ...(request.permission === "ReadOnly" && servers.right.files.length === 0 ? CommandLine.flags(noMcp) : []),
+    ...(request.permission === "ReadOnly" && !approvals && servers.right.files.length === 0
+      ? CommandLine.flags(noMcp)
+      : []),
     ...rules.right,
     ...servers.right.pieces,
     ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
@@ -101,6 +112,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       ...(request.thinking === false ? { MAX_THINKING_TOKENS: "0" } : {})
     },
     stdin: message(request),
+    ...(isDialogue ? { dialogue: true } : {}),
     files: [
       ...(hasSystem ? [{ name: "system.md", content: request.system }] : []),
       ...(request.systemReplace === undefined ? [] : [{ name: "system-replace.md", content: request.systemReplace }]),

@@ -2,7 +2,9 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
+import * as ClaudeDialogue from "./claudeDialogue.js"
 import * as ClaudeFailure from "./claudeFailure.js"
+import { message } from "./claudePlan.js"
 import * as Usage from "./claudeUsage.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
@@ -31,6 +33,7 @@ export interface State {
   readonly limit: ClaudeFailure.Limit | undefined
   readonly apiError: string | undefined
   readonly terminal: AgentDriver.Terminal | undefined
+  readonly dialogue: ClaudeDialogue.Dialogue
 }
 
 const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0]): State => ({
@@ -50,7 +53,8 @@ const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0])
   compacting: false,
   limit: undefined,
   apiError: undefined,
-  terminal: undefined
+  terminal: undefined,
+  dialogue: ClaudeDialogue.begun(message(request))
 })
 
 const unknown = (type: string, raw: unknown): Event => ({ _tag: "Unknown", type, raw })
@@ -342,6 +346,10 @@ const user = (state: State, record: Record_): Step => {
     next = step.state
     events.push(...step.events)
   }
+  if (record["isReplay"] === true) {
+    const step = within(next, ClaudeDialogue.taken(next.dialogue, Json.string(record["uuid"])))
+    return { ...step, events: [unknown("user/replay", record)] }
+  }
   return { state: next, events: events.length > 0 ? events : [unknown("user", record)] }
 }
 
@@ -387,9 +395,37 @@ const result = (state: State, record: Record_): Step => {
       structured: structured ?? state.structured,
       calls: Usage.noCalls,
       results: Usage.afterResult(state.results, state.calls, record, state),
-      terminal
+      // A message that waits for its turn begins another.
+      terminal: ClaudeDialogue.isOver(state.dialogue) ? terminal : undefined
     },
     events: [{ _tag: "Finished", ok: terminal.failure === undefined, stop: terminal.stop }]
+  }
+}
+
+/** A step of the dialogue, in which nothing else of the state moves. */
+const within = (state: State, step: AgentDriver.Step<ClaudeDialogue.Dialogue>): Step => ({
+  ...step,
+  state: { ...state, dialogue: step.state }
+})
+
+const tell = (state: State, input: AgentDriver.Input): Step => {
+  const step = within(state, ClaudeDialogue.said(state.dialogue, input))
+  return input._tag !== "Turn" ? step : {
+    ...step,
+    state: {
+      ...step.state,
+      // From here on the counters of the conversation are not those of the turn.
+      continued: true,
+      text: "",
+      textOf: undefined,
+      structured: undefined,
+      calls: Usage.noCalls,
+      results: Usage.none,
+      open: [],
+      denied: [],
+      apiError: undefined,
+      terminal: undefined
+    }
   }
 }
 
@@ -407,6 +443,10 @@ const dispatch = (state: State, record: Record_): Step => {
       return result(state, record)
     case "rate_limit_event":
       return rateLimit(state, record)
+    case "control_request":
+    case "control_response":
+    case "control_cancel_request":
+      return within(state, ClaudeDialogue.heard(state.dialogue, record))
     default:
       return { state, events: [unknown(typed(record, Json.string(record["type"]) ?? "unknown"), record)] }
   }
@@ -421,6 +461,7 @@ export const protocol: AgentDriver.Protocol<State> = {
       record
     )
   },
+  tell,
   progress: (state) => ({
     session: state.session,
     text: state.text,
