@@ -4,6 +4,7 @@
  */
 import { afterAll, assert, layer } from "@effect/vitest"
 import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -111,6 +112,14 @@ const treeOf = (place: Rig.Place, root: number): Effect.Effect<ReadonlyArray<See
 
 const kill = (...pids: ReadonlyArray<number>) => Effect.sync(() => pids.forEach((pid) => process.kill(pid, "SIGKILL")))
 
+/** Skips where the machine does not have the seal, and says why. */
+const unlessMissing = (test: { readonly skip: (note?: string) => void }, seal: ProcessTree.Seal) =>
+  seal === "none" || seal === "auto" ? Effect.void : Containment.require(seal).pipe(
+    Effect.catchAll((error) =>
+      Effect.zipRight(Console.log(`skipped: ${error.message}`), Effect.sync(() => test.skip()))
+    )
+  )
+
 interface Death {
   readonly what: string
   readonly since: number
@@ -152,13 +161,14 @@ const expectEnd = ({ cli, place, release, route }: Running, { since, tree, what,
   })
 
 /** A host in a process of its own, with its guard, in the midst of the run. */
-const hosted = (running: Running, state: string) =>
+const hosted = (running: Running, state: string, seal: ProcessTree.Seal = "none") =>
   Effect.gen(function*() {
     const { cli, place, request } = running
     const { installed } = yield* Rig.Rig
     const input: Input = {
       agent: cli.name,
       program: installed[cli.name].native,
+      seal,
       temporary: state,
       request: yield* Effect.orDie(Schema.encode(AgentRequest.AgentRequest)(request))
     }
@@ -184,8 +194,8 @@ const hosted = (running: Running, state: string) =>
 const expectFailure = <E>(
   what: string,
   running: Running,
-  program: string,
-  die: (tree: ProcessTree.ProcessTree, seen: ReadonlyArray<Seen>) => Effect.Effect<void, E>
+  options: { readonly program: string; readonly seal: ProcessTree.Seal },
+  die: (leader: number, seen: ReadonlyArray<Seen>, tree: ProcessTree.ProcessTree) => Effect.Effect<void, E>
 ) =>
   Effect.scoped(Effect.gen(function*() {
     const { cli, place, request } = running
@@ -206,7 +216,8 @@ const expectFailure = <E>(
     )
     const tree = yield* treeOf(place, run.tree.pid)
     const since = yield* Clock.currentTimeMillis
-    yield* die(run.tree, tree)
+    const [leader] = yield* run.tree.members
+    yield* die(leader?.pid ?? 0, tree, run.tree)
     const { steps } = drivers[cli.name].teardown
     // What is said to the leader is not waited for: it is dead.
     const within = steps.filter(({ to }) => to === "tree").reduce(
@@ -216,14 +227,18 @@ const expectFailure = <E>(
     yield* expectEnd(running, { what, since, tree, within })
     const error = yield* Fiber.join(outcome)
     if (error._tag !== "AgentFailed") return assert.fail(`failed otherwise: ${error}`)
-    assert.strictEqual(error.signal, "SIGKILL")
+    // Behind a seal, whoever watches the program tells of its end in the way of shells.
+    assert.deepStrictEqual(
+      [error.signal, error.code],
+      options.seal === "none" ? ["SIGKILL", null] : [null, 137]
+    )
     assert.strictEqual(error.partial.openToolCalls.length, 1, "the tool call has not returned")
     const { teardown } = error.partial
     assert.strictEqual(teardown?.reason, "completed")
     assert.strictEqual(teardown?.verified, "empty")
     assert.deepStrictEqual(teardown?.survivors, [])
-    assert.include(teardown?.layers ?? [], "guard")
-  })).pipe(Effect.provide(running.cli.layer({ program })))
+    assert.includeMembers([...teardown?.layers ?? []], options.seal === "none" ? ["guard"] : ["guard", options.seal])
+  })).pipe(Effect.provide(running.cli.layer(options)))
 
 const script = (place: Rig.Place, text: string): string => {
   const file = join(place.home, "launch")
@@ -237,20 +252,6 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
   timeout: "10 minutes"
 })("death", (it) => {
   for (const cli of Rig.all) {
-    it.scoped(`${cli.name}: SIGKILL of the host`, () =>
-      Effect.gen(function*() {
-        const state = yield* ownState
-        const running = yield* hanging(cli)
-        const { guard, host, tree } = yield* hosted(running, state)
-        assert.strictEqual(ledgers(state).length, 1)
-        const since = yield* Clock.currentTimeMillis
-        yield* kill(host.pid)
-        yield* expectEnd(running, { what: "SIGKILL of the host", since, tree })
-        yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
-        assert.deepStrictEqual(ledgers(state), [])
-        assert.strictEqual((yield* running.route.turns).length, 1)
-      }))
-
     it.scoped(`${cli.name}: SIGKILL of the host and its guard, and a sweep by another host`, () =>
       Effect.gen(function*() {
         const state = yield* ownState
@@ -275,37 +276,62 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
         assert.deepStrictEqual(ledgers(state), [])
       }))
 
-    it.scoped(`${cli.name}: SIGKILL of the CLI`, () =>
-      Effect.gen(function*() {
-        yield* ownState
-        const running = yield* hanging(cli)
-        const { installed } = yield* Rig.Rig
-        const { native } = installed[cli.name]
-        yield* expectFailure("SIGKILL of the CLI", running, native, (tree) => kill(tree.pid))
-        assert.strictEqual((yield* running.route.turns).length, 1)
-      }))
+    for (const seal of ["none", "namespace"] as const) {
+      const where = seal === "none" ? "" : ", sealed"
 
-    it.scoped(`${cli.name}: SIGKILL of its launcher`, () =>
-      Effect.gen(function*() {
-        yield* ownState
-        const running = yield* hanging(cli)
-        const { installed } = yield* Rig.Rig
-        const { launcher, native } = installed[cli.name]
-        // The launcher of Claude Code's package is its binary. Behind a script, so that the native one is not looked for.
-        const program = script(
-          running.place,
-          cli.name === "claude"
-            ? `'${native}' "$@"\nexit $?`
-            : `exec '${process.execPath}' '${realpathSync(launcher)}' "$@"`
-        )
-        yield* expectFailure("SIGKILL of the launcher", running, program, (tree, seen) =>
-          Effect.gen(function*() {
-            const main = seen.find(({ command, parent }) => parent === tree.pid && command.startsWith(native))
-            if (main === undefined) return yield* Effect.dieMessage("no CLI under its launcher")
-            yield* kill(tree.pid)
-            yield* tree.exit
-            assert.isTrue(yield* isAlive(main), "the CLI outlives its launcher")
-          }))
-      }))
+      it.scoped(`${cli.name}: SIGKILL of the host${where}`, (test) =>
+        Effect.gen(function*() {
+          yield* unlessMissing(test, seal)
+          const state = yield* ownState
+          const running = yield* hanging(cli)
+          const { guard, host, tree } = yield* hosted(running, state, seal)
+          assert.strictEqual(ledgers(state).length, 1)
+          const since = yield* Clock.currentTimeMillis
+          yield* kill(host.pid)
+          yield* expectEnd(running, { what: `SIGKILL of the host${where}`, since, tree })
+          yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
+          assert.deepStrictEqual(ledgers(state), [])
+          assert.strictEqual((yield* running.route.turns).length, 1)
+        }))
+
+      it.scoped(`${cli.name}: SIGKILL of the CLI${where}`, (test) =>
+        Effect.gen(function*() {
+          yield* unlessMissing(test, seal)
+          yield* ownState
+          const running = yield* hanging(cli)
+          const { installed } = yield* Rig.Rig
+          const program = installed[cli.name].native
+          yield* expectFailure(`SIGKILL of the CLI${where}`, running, { program, seal }, (leader) => kill(leader))
+          assert.strictEqual((yield* running.route.turns).length, 1)
+        }))
+
+      it.scoped(`${cli.name}: SIGKILL of its launcher${where}`, (test) =>
+        Effect.gen(function*() {
+          yield* unlessMissing(test, seal)
+          yield* ownState
+          const running = yield* hanging(cli)
+          const { installed } = yield* Rig.Rig
+          const { launcher, native } = installed[cli.name]
+          // The launcher of Claude Code's package is its binary. Behind a script, so that the native one is not looked for.
+          const program = script(
+            running.place,
+            cli.name === "claude"
+              ? `'${native}' "$@"\nexit $?`
+              : `exec '${process.execPath}' '${realpathSync(launcher)}' "$@"`
+          )
+          yield* expectFailure(`SIGKILL of the launcher${where}`, running, { program, seal }, (leader, seen, tree) =>
+            Effect.gen(function*() {
+              const main = seen.find(({ command, parent }) =>
+                parent === leader && command.startsWith(native)
+              )
+              if (main === undefined) {
+                return yield* Effect.dieMessage("no CLI under its launcher")
+              }
+              yield* kill(leader)
+              yield* tree.exit
+              assert.isTrue(yield* isAlive(main), "the CLI outlives its launcher")
+            }))
+        }))
+    }
   }
 })

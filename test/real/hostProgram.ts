@@ -10,6 +10,7 @@ import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
+import type * as ProcessTree from "effect-agents/ProcessTree"
 import { readFileSync } from "node:fs"
 
 const agents = { claude: Claude.layer, codex: Codex.layer, copilot: Copilot.layer }
@@ -17,6 +18,7 @@ const agents = { claude: Claude.layer, codex: Codex.layer, copilot: Copilot.laye
 export interface Input {
   readonly agent: keyof typeof agents
   readonly program: string
+  readonly seal: ProcessTree.Seal
   /** For its temporary files, which a host that is killed cannot remove. */
   readonly temporary: string
   readonly request: typeof AgentRequest.AgentRequest.Encoded
@@ -28,6 +30,8 @@ process.env.TMPDIR = input.temporary
 Schema.decode(AgentRequest.AgentRequest)(input.request).pipe(
   Effect.flatMap((request) => Agent.run(request)),
   Effect.flatMap((outcome) => Console.log(`ended with ${outcome.text}`)),
-  Effect.provide(Layer.provide(agents[input.agent]({ program: input.program }), NodeProcessTree.layer)),
+  Effect.provide(
+    Layer.provide(agents[input.agent]({ program: input.program, seal: input.seal }), NodeProcessTree.layer)
+  ),
   NodeRuntime.runMain
 )
