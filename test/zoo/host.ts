@@ -32,9 +32,13 @@ const repository = fileURLToPath(new URL("../..", import.meta.url))
 
 const isRoot = process.getuid?.() === 0
 
+/** What makes a process one of this user. */
+export const as = (user: number | undefined): { readonly uid?: number; readonly gid?: number } =>
+  user === undefined ? {} : { uid: user, gid: user }
+
 /** Whether root can be somebody else: in a user namespace there may be nobody else. */
 const userOf = (): number | undefined =>
-  isRoot && spawnSync(process.execPath, ["-e", "0"], { uid: nobody, gid: nobody, cwd: "/" }).status === 0
+  isRoot && spawnSync(process.execPath, ["-e", "0"], { ...as(nobody), cwd: "/" }).status === 0
     ? nobody
     : undefined
 
@@ -99,7 +103,7 @@ const spawnIn = (
         detached: true,
         stdio: ["pipe", "pipe", "pipe"],
         env: { PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: home, XDG_STATE_HOME: join(home, "state") },
-        ...(user === undefined ? {} : { uid: user, gid: user })
+        ...as(user)
       })
       child.stdin.on("error", () => {})
       if (child.pid !== undefined) group.join(child.pid)

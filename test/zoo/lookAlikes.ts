@@ -4,9 +4,10 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
+import * as Host from "./host.js"
 
 /** The marks of a run, as its leader carries them. */
 const marksOf = (pid: number) => {
@@ -44,7 +45,7 @@ const born = (pids: ReadonlyArray<number>) =>
     "the look-alikes",
     Effect.sync(() => pids.every((pid) => seenAt(pid)?.command === "sleep 1800")),
     { deadline: "30 seconds" }
-  ).pipe(Effect.as(pids.flatMap((pid) => seenAt(pid) ?? [])))
+  ).pipe(Effect.map(() => pids.flatMap((pid) => seenAt(pid) ?? [])))
 
 /** So many of them, beside the run of this leader. Each is killed at the end of the scope. */
 export const make = (
@@ -63,7 +64,7 @@ export const make = (
           detached: index % 2 === 0,
           stdio: "ignore",
           env: { PATH: process.env.PATH ?? "/usr/bin:/bin", ...(id === undefined ? {} : { EFFECT_AGENTS_TREE: id }) },
-          ...(user === undefined ? {} : { uid: user, gid: user })
+          ...Host.as(user)
         })
       })
     }),
@@ -82,28 +83,26 @@ export const canChooseNumbers = (): boolean => {
   }
 }
 
-/** Somebody who is given the number of one who has gone, and with it the number of his group and session. */
-export const withNumber = (pid: number, user: number | undefined): Effect.Effect<Seen, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      for (let tries = 0; tries < 50; tries++) {
-        writeFileSync(lastPid, String(pid - 1))
-        const child = spawn("sleep", ["1800"], {
-          cwd: "/",
-          detached: true,
-          stdio: "ignore",
-          ...(user === undefined ? {} : { uid: user, gid: user })
-        })
-        if (child.pid === pid) return child
-        child.kill("SIGKILL")
-      }
-      throw new Error(`nobody could be given the number ${pid}`)
-    }),
-    (child) => Effect.sync(() => void child.kill("SIGKILL"))
+/**
+ * Somebody who is given the number of one who has gone, and with it the number of his group and session. It is free once
+ * nobody is in those any more.
+ */
+export const withNumber = (pid: number, user: number | undefined): Effect.Effect<Seen, never, Scope.Scope> => {
+  let child: ChildProcess | undefined
+  const attempt = (): boolean => {
+    writeFileSync(lastPid, String(pid - 1))
+    child = spawn("sleep", ["1800"], { cwd: "/", detached: true, stdio: "ignore", ...Host.as(user) })
+    if (child.pid !== pid) child.kill("SIGKILL")
+    return child.pid === pid
+  }
+  return Effect.acquireRelease(
+    waitUntil(`the number ${pid}`, Effect.sync(attempt)),
+    () => Effect.sync(() => void child?.kill("SIGKILL"))
   ).pipe(
-    Effect.flatMap((child) => born([child.pid ?? 0])),
+    Effect.zipRight(born([pid])),
     Effect.flatMap(([seen]) => seen === undefined ? Effect.dieMessage("it has ended") : Effect.succeed(seen))
   )
+}
 
 /** Those of them who live no more. */
 export const harmed = (seen: ReadonlyArray<Seen>): ReadonlyArray<Seen> =>

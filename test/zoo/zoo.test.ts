@@ -24,7 +24,7 @@ const place = await Effect.runPromise(forAll(Host.makePlace))
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const runs = (file: string, ...args: ReadonlyArray<string>): boolean =>
-  spawnSync(file, args, { cwd: "/", ...(place.user === undefined ? {} : { uid: place.user, gid: place.user }) })
+  spawnSync(file, args, { cwd: "/", ...Host.as(place.user) })
     .status === 0
 
 const missing: Record<NonNullable<Row["needs"]>[number], string | undefined> = {
@@ -99,7 +99,8 @@ describe("those who only look like members of a run", () => {
         const said = readFileSync(stage.ledger, "utf8").split("\n").map(Number)
         const member = said.find((pid) => seenAt(pid)?.command.includes(".go") === true) ?? 0
         writeFileSync(`${stage.ledger}.go`, "")
-        const gone = [leader, member]
+        // The higher number first: numbers go on from the last one that was given.
+        const gone = [leader, member].sort((a, b) => b - a)
         yield* waitUntil("their end", Effect.sync(() => gone.every((pid) => seenAt(pid) === undefined)))
         const next = yield* Effect.forEach(gone, (pid) => LookAlikes.withNumber(pid, place.user))
         // For so long a number is taken for that of whoever was seen with it: it cannot come round faster.
