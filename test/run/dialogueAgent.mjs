@@ -24,7 +24,12 @@ const acts = {
 
 const ask = (id, input) => say({ type: "ask", id, input })
 
-const finish = (stop = "completed") => say({ type: "answer", text: JSON.stringify({ turn, pid: process.pid, resumed: process.argv.includes("resume"), answers, messages }), stop })
+const finish = (stop = "completed") =>
+  say({
+    type: "answer",
+    text: JSON.stringify({ turn, pid: process.pid, resumed: process.argv.includes("resume"), answers, messages }),
+    stop
+  })
 
 const begin = (prompt) => {
   turn++
