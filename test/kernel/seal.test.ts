@@ -421,7 +421,7 @@ describe("a host that is killed with its guard", () => {
         const report = reports.find(({ pid }) => pid === started.pid)
         assert.strictEqual(report?.verified, "empty")
         yield* expectGone(mark)
-        assert.isFalse(existsSync(directory))
+        yield* waitUntil("its cgroup is gone", Effect.sync(() => !existsSync(directory)))
       }).pipe(Effect.provide(NodeProcessTree.layerWith({ sweepStale: false }))))
   }
 })

@@ -84,12 +84,12 @@ export const remove = (directory: string): void => {
   for (const one of withChildren(directory)) tried(() => fs.rmdirSync(one))
 }
 
-/** The same for that of a tree, without waiting, and for the directory of the host when it was the last in it. */
-export const removeLater = (directory: string): void => {
+/** The same without waiting; `above` is one that goes too when nothing else is in it. */
+export const removeLater = (directory: string, above?: string): void => {
   const next = ([first, ...rest]: ReadonlyArray<string>): void => {
     if (first !== undefined) fs.rmdir(first, () => next(rest))
   }
-  next([...withChildren(directory), path.dirname(directory)])
+  next([...withChildren(directory), ...(above === undefined ? [] : [above])])
 }
 
 /** How the cgroup of a tree, or of all trees of a host, is seen. */

@@ -176,7 +176,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         _tag: "Host",
         pid: dead.pid,
         done: () => {
-          if (directory !== undefined) cgroup.remove(directory)
+          if (directory !== undefined) cgroup.removeLater(directory)
           if (files !== undefined) scratch.remove(files)
           claimed.done()
         },
@@ -279,7 +279,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
               wanted
             }),
           discard: () => {
-            if (directory !== undefined) cgroup.removeLater(directory)
+            if (directory !== undefined) cgroup.removeLater(directory, cgroups)
           }
         }
       })
@@ -366,7 +366,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         if (directory !== undefined) {
           // A host that exits does not come to do it later.
           if (options.reason === "host-exit") cgroup.remove(directory)
-          else cgroup.removeLater(directory)
+          else cgroup.removeLater(directory, cgroups)
         }
         return report
       }

@@ -96,7 +96,7 @@ const tryCgroup = (directory: string | undefined, as: As): Try => {
     )
     : made
   const killed = why ?? (cgroup.kill(probe) ? undefined : "this kernel has no cgroup.kill")
-  if (made === undefined) cgroup.removeLater(probe)
+  if (made === undefined) cgroup.removeLater(probe, directory)
   return killed === undefined ? Either.right({ layer: "cgroup", directory }) : Either.left(killed)
 }
 
