@@ -112,13 +112,14 @@ const treeOf = (place: Rig.Place, root: number): Effect.Effect<ReadonlyArray<See
 
 const kill = (...pids: ReadonlyArray<number>) => Effect.sync(() => pids.forEach((pid) => process.kill(pid, "SIGKILL")))
 
-/** Skips where the machine does not have the seal, and says why. */
-const unlessMissing = (test: { readonly skip: (note?: string) => void }, seal: ProcessTree.Seal) =>
-  seal === "none" || seal === "auto" ? Effect.void : Containment.require(seal).pipe(
-    Effect.catchAll((error) =>
-      Effect.zipRight(Console.log(`skipped: ${error.message}`), Effect.sync(() => test.skip()))
-    )
-  )
+/** Where the machine does not have the seal, it says so and does nothing. */
+const where = <A, E, R>(seal: ProcessTree.Seal, test: Effect.Effect<A, E, R>) =>
+  seal === "none" || seal === "auto"
+    ? Effect.asVoid(test)
+    : Effect.matchEffect(Containment.require(seal), {
+      onFailure: (error) => Console.log(`not tried: ${error.message}`),
+      onSuccess: () => Effect.asVoid(test)
+    })
 
 interface Death {
   readonly what: string
@@ -277,61 +278,65 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
       }))
 
     for (const seal of ["none", "namespace"] as const) {
-      const where = seal === "none" ? "" : ", sealed"
+      const sealed = seal === "none" ? "" : ", sealed"
 
-      it.scoped(`${cli.name}: SIGKILL of the host${where}`, (test) =>
-        Effect.gen(function*() {
-          yield* unlessMissing(test, seal)
-          const state = yield* ownState
-          const running = yield* hanging(cli)
-          const { guard, host, tree } = yield* hosted(running, state, seal)
-          assert.strictEqual(ledgers(state).length, 1)
-          const since = yield* Clock.currentTimeMillis
-          yield* kill(host.pid)
-          yield* expectEnd(running, { what: `SIGKILL of the host${where}`, since, tree })
-          yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
-          assert.deepStrictEqual(ledgers(state), [])
-          assert.strictEqual((yield* running.route.turns).length, 1)
-        }))
+      it.scoped(`${cli.name}: SIGKILL of the host${sealed}`, () =>
+        where(
+          seal,
+          Effect.gen(function*() {
+            const state = yield* ownState
+            const running = yield* hanging(cli)
+            const { guard, host, tree } = yield* hosted(running, state, seal)
+            assert.strictEqual(ledgers(state).length, 1)
+            const since = yield* Clock.currentTimeMillis
+            yield* kill(host.pid)
+            yield* expectEnd(running, { what: `SIGKILL of the host${sealed}`, since, tree })
+            yield* waitUntil("the end of the guard", Effect.map(isAlive(guard), (alive) => !alive))
+            assert.deepStrictEqual(ledgers(state), [])
+            assert.strictEqual((yield* running.route.turns).length, 1)
+          })
+        ))
 
-      it.scoped(`${cli.name}: SIGKILL of the CLI${where}`, (test) =>
-        Effect.gen(function*() {
-          yield* unlessMissing(test, seal)
-          yield* ownState
-          const running = yield* hanging(cli)
-          const { installed } = yield* Rig.Rig
-          const program = installed[cli.name].native
-          yield* expectFailure(`SIGKILL of the CLI${where}`, running, { program, seal }, (leader) => kill(leader))
-          assert.strictEqual((yield* running.route.turns).length, 1)
-        }))
+      it.scoped(`${cli.name}: SIGKILL of the CLI${sealed}`, () =>
+        where(
+          seal,
+          Effect.gen(function*() {
+            yield* ownState
+            const running = yield* hanging(cli)
+            const { installed } = yield* Rig.Rig
+            const program = installed[cli.name].native
+            yield* expectFailure(`SIGKILL of the CLI${sealed}`, running, { program, seal }, (leader) => kill(leader))
+            assert.strictEqual((yield* running.route.turns).length, 1)
+          })
+        ))
 
-      it.scoped(`${cli.name}: SIGKILL of its launcher${where}`, (test) =>
-        Effect.gen(function*() {
-          yield* unlessMissing(test, seal)
-          yield* ownState
-          const running = yield* hanging(cli)
-          const { installed } = yield* Rig.Rig
-          const { launcher, native } = installed[cli.name]
-          // The launcher of Claude Code's package is its binary. Behind a script, so that the native one is not looked for.
-          const program = script(
-            running.place,
-            cli.name === "claude"
-              ? `'${native}' "$@"\nexit $?`
-              : `exec '${process.execPath}' '${realpathSync(launcher)}' "$@"`
-          )
-          yield* expectFailure(`SIGKILL of the launcher${where}`, running, { program, seal }, (leader, seen, tree) =>
-            Effect.gen(function*() {
-              const main = seen.find(({ command, parent }) =>
-                parent === leader && command.startsWith(native)
-              )
-              if (main === undefined) {
-                return yield* Effect.dieMessage("no CLI under its launcher")
-              }
-              yield* kill(leader)
-              yield* tree.exit
-              assert.isTrue(yield* isAlive(main), "the CLI outlives its launcher")
-            }))
-        }))
+      it.scoped(`${cli.name}: SIGKILL of its launcher${sealed}`, () =>
+        where(
+          seal,
+          Effect.gen(function*() {
+            yield* ownState
+            const running = yield* hanging(cli)
+            const { installed } = yield* Rig.Rig
+            const { launcher, native } = installed[cli.name]
+            // The launcher of Claude Code's package is its binary. Behind a script, so that the native one is not looked for.
+            const program = script(
+              running.place,
+              cli.name === "claude"
+                ? `'${native}' "$@"\nexit $?`
+                : `exec '${process.execPath}' '${realpathSync(launcher)}' "$@"`
+            )
+            yield* expectFailure(`SIGKILL of the launcher${sealed}`, running, { program, seal }, (leader, seen, tree) =>
+              Effect.gen(function*() {
+                const main = seen.find(({ command, parent }) => parent === leader && command.startsWith(native))
+                if (main === undefined) {
+                  return yield* Effect.dieMessage("no CLI under its launcher")
+                }
+                yield* kill(leader)
+                yield* tree.exit
+                assert.isTrue(yield* isAlive(main), "the CLI outlives its launcher")
+              }))
+          })
+        ))
     }
   }
 })
