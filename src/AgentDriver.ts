@@ -126,7 +126,7 @@ export type JsonRecord = { readonly [key: string]: unknown }
 /**
  * Why a turn failed, as the agent tells it.
  *
- * `kind` chooses the `AgentError`, `detail` is the agent's message. `status` is an HTTP status, `resetsAt` milliseconds
+ * `kind` chooses the `AgentError`, `detail` is the agent's message; with `unsupported` it is what the agent cannot do. `status` is an HTTP status, `resetsAt` milliseconds
  * since the epoch, `retryAfterMs` milliseconds; absent where the agent does not say.
  *
  * @since 0.1.0
@@ -140,6 +140,7 @@ export interface Failure {
     | "turn-failed"
     | "flag-rejected"
     | "session-not-found"
+    | "unsupported"
   readonly detail: string
   readonly status?: number | undefined
   readonly resetsAt?: number | undefined

@@ -1,5 +1,5 @@
 /**
- * Codex (`codex exec`, written for 0.171.0).
+ * Codex (`codex exec`, and `codex app-server` for a dialogue; written for 0.171.0).
  *
  * | permission | here |
  * | --- | --- |
@@ -8,9 +8,20 @@
  * | `Auto` | the same with network |
  * | `Bypass` | no sandbox |
  *
- * It chooses the ids of its conversations. The tokens of a continued conversation are those of its whole life, so for
- * such a run none are reported. `Edit` and `Auto` work only inside of a git repository, unless `extraArgs` says
- * `--skip-git-repo-check`. On a continued conversation `system` stands before the prompt, as the instructions of its
+ * With an `approve` handler the sandbox stays, and what it would not let the model do is asked for (its policy
+ * `on-request`): commands that are to run outside of it, edits elsewhere, tools of MCP that no rule allows; under
+ * `Bypass` nothing. The questions are named as the tool calls are (`command_execution`, `file_change`,
+ * `mcp__server__tool`), and `permissions` for a wider sandbox. It takes no other input than it asked for:
+ * `Approval.allow({ input })` ends the run with `AgentUnsupported`. The reason of a refusal reaches the model as a
+ * message into the turn.
+ *
+ * Approvals, messages, interrupts and conversations go through its app-server. That needs no git repository, tells text
+ * as it comes and the tokens of this run alone; `extraArgs` are then arguments of `codex app-server`. The user's own
+ * rules, which can let commands out of the sandbox, hold there under every permission.
+ *
+ * It chooses the ids of its conversations. `codex exec` tells the tokens of the whole life of a continued conversation,
+ * so for such a run none are reported. `Edit` and `Auto` work there only inside of a git repository, unless `extraArgs`
+ * says `--skip-git-repo-check`. On a continued conversation `system` stands before the prompt, as the instructions of its
  * beginning stay in force; `systemReplace` holds there too.
  *
  * MCP servers run outside of its sandbox. Except with `Bypass`, it calls those of their tools that a rule allows and

@@ -7,14 +7,21 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as Agent from "effect-agents/Agent"
 import * as Approval from "effect-agents/Approval"
-import { existsSync, writeFileSync } from "node:fs"
+import * as Session from "effect-agents/Session"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { aliveWith, expectGone, waitUntil } from "../utils/Processes.js"
 import * as Rig from "./rig.js"
 import * as Wire from "./wire.js"
 
 /** Those that have a dialogue. */
-const clis = [Rig.claude]
+const clis = [Rig.claude, Rig.codex]
+
+const image = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64"
+)
 
 const exists = (file: string) => Effect.sync(() => existsSync(file))
 
@@ -30,27 +37,28 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
     it.scoped(`${cli.name}: what is allowed is done as the answer says`, () =>
       Effect.gen(function*() {
         const place = yield* Rig.makePlace
-        const asked = join(place.cwd, "asked")
-        const edited = join(place.cwd, "edited")
-        const { request } = yield* asking(place, [Wire.shell(`python3 -c 'open("${asked}", "w")'`)])
+        const asked = join(place.home, "asked")
+        const edited = join(place.home, "edited")
+        const edits = cli.name === "claude"
+        const { request } = yield* asking(place, [Wire.shell(`python3 -c 'open("${asked}", "w")'`, true)])
         const outcome = yield* Agent.run(request, {
           approve: ({ input, tool }) =>
             Effect.sync(() => {
               assert.include(JSON.stringify(input), "asked")
-              assert.strictEqual(tool, "Bash")
-              return Approval.allow({ input: { command: `touch ${edited}` } })
+              assert.strictEqual(tool, edits ? "Bash" : "command_execution")
+              return Approval.allow(edits ? { input: { command: `touch ${edited}` } } : {})
             })
         }).pipe(Effect.provide(Rig.agent(cli)))
         assert.strictEqual(outcome.text, "all done")
-        assert.isTrue(existsSync(edited), "the edited command was not run")
-        assert.isFalse(existsSync(asked), "the command was run as it was asked for")
+        assert.strictEqual(existsSync(edited), edits, "the edited command was not run")
+        assert.strictEqual(existsSync(asked), !edits, "the command was not run as the answer says")
       }))
 
     it.scoped(`${cli.name}: what is denied is not done, and the model hears why`, () =>
       Effect.gen(function*() {
         const place = yield* Rig.makePlace
-        const file = join(place.cwd, "denied")
-        const { request, route } = yield* asking(place, [Wire.shell(`python3 -c 'open("${file}", "w")'`)])
+        const file = join(place.home, "denied")
+        const { request, route } = yield* asking(place, [Wire.shell(`python3 -c 'open("${file}", "w")'`, true)])
         yield* Agent.run(request, { approve: () => Effect.succeed(Approval.deny("not on a full moon")) }).pipe(
           Effect.provide(Rig.agent(cli))
         )
@@ -64,7 +72,7 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
         const files = [1, 2, 3].map((number) => join(place.cwd, `file-${number}`))
         const { request } = yield* asking(
           place,
-          files.map((file) => Wire.shell(`python3 -c 'open("${file}", "w")'`)),
+          files.map((file) => Wire.shell(`python3 -c 'open("${file}", "w")'`, true)),
           { permission: "ReadOnly" }
         )
         const questions = yield* Ref.make<ReadonlyArray<string>>([])
@@ -135,4 +143,100 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
         yield* expectGone(place.mark)
       }))
   }
+
+  it.scoped("codex: another input than it asked for ends the run, and nothing is done", () =>
+    Effect.gen(function*() {
+      const place = yield* Rig.makePlace
+      const file = join(place.home, "edited")
+      const route = yield* Rig.open("dialogue", {
+        _tag: "Calls",
+        calls: [Wire.shell(`touch ${file}`, true)],
+        text: "all done"
+      })
+      const request = yield* Rig.request(Rig.codex, place, route.url, { prompt: "go on", permission: "Edit" })
+      const error = yield* Agent.run(request, {
+        approve: () => Effect.succeed(Approval.allow({ input: { command: `touch ${file}` } }))
+      }).pipe(Effect.provide(Rig.agent(Rig.codex)), Effect.flip)
+      assert.strictEqual(error._tag, "AgentUnsupported")
+      assert.isFalse(existsSync(file))
+    }))
+
+  it.scoped("codex: what a request says reaches the model through the dialogue as well, also when it is continued", () =>
+    Effect.gen(function*() {
+      const cli = Rig.codex
+      const place = yield* Rig.makePlace
+      writeFileSync(join(place.cwd, "a,b.png"), image)
+      const route = yield* Rig.open("dialogue", { _tag: "Text", text: "{\"a\":1}" })
+      const fields = {
+        prompt: "what is it",
+        permission: "Edit",
+        interactive: true,
+        attachments: [{ path: "a,b.png" }],
+        system: "added to it",
+        systemReplace: "You are the parrot",
+        model: "scripted-2",
+        effort: "low",
+        outputSchema: {
+          type: "object",
+          properties: { a: { type: "number" } },
+          required: ["a"],
+          additionalProperties: false
+        }
+      } as const
+      const first = yield* Rig.run(cli, place, route.url, fields)
+      assert.deepStrictEqual(first.structured, { a: 1 })
+      assert.notInclude(readFileSync(join(place.home, ".codex", "config.toml"), "utf8"), "trust")
+      const resumed = yield* Rig.run(cli, place, route.url, { ...fields, session: Session.resume(first.session) })
+      assert.strictEqual(resumed.session.id, first.session.id)
+      assert.deepStrictEqual(resumed.usage, first.usage, "the tokens of this run alone")
+      const forked = yield* Rig.run(cli, place, route.url, { ...fields, session: Session.fork(first.session) })
+      assert.notStrictEqual(forked.session.id, first.session.id)
+      const turns = yield* route.turns
+      assert.deepStrictEqual(turns.map((turn) => turn.split("what is it").length - 1), [1, 2, 3])
+      for (const turn of turns) {
+        for (
+          const part of [image.toString("base64"), "added to it", "You are the parrot", "scripted-2", "json_schema"]
+        ) {
+          assert.include(turn, part)
+        }
+        assert.match(turn, /"effort":"low"/)
+      }
+      for (const id of ["nope", "01a22cce-1c1c-72b3-81a4-a1130404f5b9"]) {
+        const error = yield* Effect.flip(
+          Rig.run(cli, place, route.url, { prompt: "x", interactive: true, session: Session.resume(id) })
+        )
+        assert.strictEqual(error._tag, "AgentSessionNotFound")
+      }
+    }))
+
+  it.scoped("codex: a tool of MCP that no rule allows is asked for by its name, and once for the conversation", () =>
+    Effect.gen(function*() {
+      const place = yield* Rig.makePlace
+      const folder = join(place.home, "notes")
+      mkdirSync(folder)
+      const route = yield* Rig.open("dialogue", {
+        _tag: "Calls",
+        calls: ["note", "note"].map((tool) => Wire.mcp("my-notes", tool, { text: "a text" })),
+        text: "all done"
+      })
+      const request = yield* Rig.request(Rig.codex, place, route.url, {
+        prompt: "take a note",
+        permission: "Edit",
+        mcpServers: {
+          "my-notes": {
+            command: process.execPath,
+            args: [fileURLToPath(new URL("notes-mcp.mjs", import.meta.url)), folder, place.mark]
+          }
+        }
+      })
+      const asked = yield* Ref.make<ReadonlyArray<Approval.Question>>([])
+      yield* Agent.run(request, {
+        approve: (question) => Effect.as(Ref.update(asked, (all) => [...all, question]), Approval.allowForSession)
+      }).pipe(Effect.provide(Rig.agent(Rig.codex)))
+      assert.deepStrictEqual((yield* Ref.get(asked)).map(({ input, tool }) => ({ input, tool })), [
+        { input: { text: "a text" }, tool: "mcp__my-notes__note" }
+      ])
+      assert.isTrue(existsSync(join(folder, "note")))
+      assert.strictEqual((yield* route.turns).length, 3)
+    }))
 })

@@ -213,8 +213,11 @@ export const responses: Wire = {
 
 const shellNames = ["Bash", "bash", "exec_command", "shell_command", "shell"]
 
-/** A call of the CLI's own shell tool, filled in as its schema demands. */
-export const shell = (command: string): Call => (tools) => {
+/**
+ * A call of the CLI's own shell tool, filled in as its schema demands. `outside`: where the tool knows of a sandbox, the
+ * model asks to be let out of it.
+ */
+export const shell = (command: string, outside = false): Call => (tools) => {
   const shell = tools.find((candidate) => shellNames.includes(candidate.name))
   if (shell === undefined) return undefined
   const known: { readonly [name: string]: Json } = {
@@ -225,7 +228,8 @@ export const shell = (command: string): Call => (tools) => {
     initial_wait: 600,
     timeout: 600_000,
     timeout_ms: 600_000,
-    yield_time_ms: 30_000
+    yield_time_ms: 30_000,
+    ...(outside ? { sandbox_permissions: "require_escalated", justification: "the script wants it" } : {})
   }
   const input = Object.fromEntries(
     Object.entries(known).filter(([name]) => name in shell.properties)

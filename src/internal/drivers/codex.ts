@@ -1,11 +1,44 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
 import { plan } from "./codexPlan.js"
-import { protocol, type State } from "./codexProtocol.js"
+import * as Exec from "./codexProtocol.js"
+import * as Server from "./codexServer.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
-export type { State }
+/** A run of one turn, or a dialogue: two protocols of one CLI. */
+export type State =
+  | { readonly _tag: "Exec"; readonly exec: Exec.State }
+  | { readonly _tag: "Server"; readonly server: Server.State }
+
+const execStep = (step: AgentDriver.Step<Exec.State>): AgentDriver.Step<State> => ({
+  ...step,
+  state: { _tag: "Exec", exec: step.state }
+})
+
+const serverStep = (step: AgentDriver.Step<Server.State>): AgentDriver.Step<State> => ({
+  ...step,
+  state: { _tag: "Server", server: step.state }
+})
+
+const protocol: AgentDriver.Protocol<State> = {
+  initial: (request, context) =>
+    context.dialogue === undefined
+      ? { _tag: "Exec", exec: Exec.protocol.initial(request, context) }
+      : { _tag: "Server", server: Server.protocol.initial(request, context) },
+  step: (state, record) =>
+    state._tag === "Exec"
+      ? execStep(Exec.protocol.step(state.exec, record))
+      : serverStep(Server.protocol.step(state.server, record)),
+  tell: (state, input) =>
+    state._tag === "Exec" ? { state, events: [] } : serverStep(Server.protocol.tell(state.server, input)),
+  progress: (state) =>
+    state._tag === "Exec" ? Exec.protocol.progress(state.exec) : Server.protocol.progress(state.server),
+  diagnose: (state, ending) =>
+    state._tag === "Exec"
+      ? Exec.protocol.diagnose(state.exec, ending)
+      : Server.protocol.diagnose(state.server, ending)
+}
 
 const machines: Readonly<Record<string, string>> = { x64: "x86_64", arm64: "aarch64" }
 const systems: Readonly<Record<string, string>> = {

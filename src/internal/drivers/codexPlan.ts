@@ -1,10 +1,11 @@
-/** The command line of Codex, `codex exec`, as of 0.171.0. */
+/** The command line of Codex, `codex exec` or, for a dialogue, `codex app-server`, as of 0.171.0. */
 import * as Either from "effect/Either"
 import * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as Session from "../../Session.js"
 import * as Attachments from "./attachments.js"
+import { type Said, sandbox } from "./codexServerPlan.js"
 import * as CodexTools from "./codexTools.js"
 import * as CommandLine from "./commandLine.js"
 import * as Toml from "./toml.js"
@@ -13,15 +14,6 @@ const agent = "codex"
 
 const config = (key: string, value: string | undefined, what: string): ReadonlyArray<CommandLine.Piece> =>
   value === undefined ? [] : [{ what, arg: "-c" }, { what, arg: `${key}=${Toml.text(value)}` }]
-
-/** How far the sandbox lets commands go; none for `Bypass`. */
-const sandbox: Readonly<Record<AgentRequest.Permission, "read-only" | "workspace-write" | undefined>> = {
-  ReadOnly: "read-only",
-  Plan: "read-only",
-  Edit: "workspace-write",
-  Auto: "workspace-write",
-  Bypass: undefined
-}
 
 /**
  * Nobody can be asked, and nothing leaves the sandbox. Where nothing may be written, the user's own rules, which can let
@@ -39,35 +31,87 @@ const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>
   Bypass: ["--dangerously-bypass-approvals-and-sandbox"]
 }
 
+const roots = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Piece> =>
+  request.addDirs.length === 0 || sandbox[request.permission] !== "workspace-write" ? [] : [
+    { what: "addDirs", arg: "-c" },
+    { what: "addDirs", arg: `sandbox_workspace_write.writable_roots=${Toml.list(request.addDirs)}` }
+  ]
+
 /**
  * The sandbox and what it may write. A continued conversation takes neither flag, only the configuration behind them.
  * Only a sandbox that can write needs to be told where else; the other ones read everything anyway.
  */
 const reach = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Piece> => {
   const mode = sandbox[request.permission]
-  const directories = mode === "workspace-write" ? request.addDirs : []
   if (mode === undefined) return []
-  if (request.session._tag === "New") {
-    return [
-      ...CommandLine.flags("--sandbox", mode),
-      ...directories.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs"))
-    ]
-  }
-  const roots = `sandbox_workspace_write.writable_roots=${Toml.list(directories)}`
+  if (request.session._tag !== "New") return [...config("sandbox_mode", mode, "permission"), ...roots(request)]
+  const directories = mode === "workspace-write" ? request.addDirs : []
   return [
-    ...config("sandbox_mode", mode, "permission"),
-    ...(directories.length === 0 ? [] : [{ what: "addDirs", arg: "-c" }, { what: "addDirs", arg: roots }])
+    ...CommandLine.flags("--sandbox", mode),
+    ...directories.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs"))
   ]
 }
 
 /** Codex takes no longer prompt, in characters. */
 const longestPrompt = 1_048_576
 
+/** Everything that goes to the model itself is said in the dialogue. */
+const server = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.Piece> => [
+  ...CommandLine.flags("app-server"),
+  ...(request.permission === "Auto" ? CommandLine.flags(...permission.Auto) : []),
+  ...roots(request)
+]
+
+/** What a request wants of the model, on the command line of a run that takes nothing else. */
+const exec = (
+  request: AgentRequest.AgentRequest,
+  instructions: string | undefined
+): ReadonlyArray<CommandLine.Piece> => [
+  ...CommandLine.flags("exec", ...continued(request.session), "--json"),
+  // A flag that comes twice is refused.
+  ...CommandLine.flags(
+    ...permission[request.permission].filter((flag) => flag !== anywhere || !request.extraArgs.includes(anywhere))
+  ),
+  ...reach(request),
+  ...CommandLine.option("--model", request.model, "model"),
+  ...config("model_reasoning_effort", request.effort, "effort"),
+  ...(request.systemReplace === undefined ? [] : [
+    ...CommandLine.flags("-c"),
+    // What is no TOML is taken as it stands.
+    { what: "systemReplace", arg: AgentDriver.file("system-replace.md", "model_instructions_file=") }
+  ]),
+  ...(instructions === undefined ? [] : [
+    ...CommandLine.flags("-c"),
+    { what: "system", arg: AgentDriver.secret(`developer_instructions=${Toml.text(instructions)}`) }
+  ]),
+  ...(request.outputSchema === undefined
+    ? []
+    : CommandLine.fileOption("--output-schema", "schema.json", "outputSchema")),
+  ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--image=${path}` }))
+]
+
 /** Longer instructions (quoted, in UTF-16 units, at most three bytes each) travel with the prompt: it has no limit. */
 const longestInstructions = 40_000
 
 const continued = (session: Session.Session): ReadonlyArray<string> =>
   session._tag === "New" ? [] : [session._tag === "Resume" ? "resume" : "fork", session.id]
+
+const files = ({ outputSchema, systemReplace }: AgentRequest.AgentRequest): AgentDriver.Plan["files"] => [
+  ...(outputSchema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(outputSchema) }]),
+  ...(systemReplace === undefined ? [] : [{ name: "system-replace.md", content: systemReplace }])
+]
+
+/**
+ * The instructions in the place for them, or before the prompt. A continued conversation keeps those of its beginning
+ * and would drop these.
+ */
+export const said = (request: AgentRequest.AgentRequest, isServer: boolean): Said => {
+  const { prompt, system } = request
+  if (system === undefined || system === "") return { instructions: undefined, prompt }
+  return request.session._tag === "New" && (isServer || Toml.text(system).length <= longestInstructions)
+    ? { instructions: system, prompt }
+    : { instructions: undefined, prompt: `${system}\n\n${prompt}` }
+}
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
@@ -93,55 +137,32 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       "It takes images; name other files in the prompt."
     )
   }
-  if (request.attachments.some(({ path }) => path.includes(","))) {
+  const isServer = context.dialogue !== undefined
+  if (!isServer && request.attachments.some(({ path }) => path.includes(","))) {
     return CommandLine.unsupported(agent, "an attachment with a comma in its path")
   }
   const rules = CodexTools.rules(request)
   if (Either.isLeft(rules)) return Either.left(rules.left)
   const servers = CodexTools.configure(request, context.platform)
   if (Either.isLeft(servers)) return Either.left(servers.left)
-  const system = request.system === undefined || request.system === "" ? undefined : request.system
-  // A continued conversation keeps the instructions of its beginning and would drop these.
-  const asInstructions = system !== undefined && request.session._tag === "New"
-    && Toml.text(system).length <= longestInstructions
-  const schema = request.outputSchema
+  const { instructions, prompt } = said(request, isServer)
   const pieces = [
-    ...CommandLine.flags("exec", ...continued(request.session), "--json"),
-    // A flag that comes twice is refused.
-    ...CommandLine.flags(
-      ...permission[request.permission].filter((flag) => flag !== anywhere || !request.extraArgs.includes(anywhere))
-    ),
-    ...reach(request),
-    ...CommandLine.option("--model", request.model, "model"),
-    ...config("model_reasoning_effort", request.effort, "effort"),
-    ...(request.systemReplace === undefined ? [] : [
-      ...CommandLine.flags("-c"),
-      // What is no TOML is taken as it stands.
-      { what: "systemReplace", arg: AgentDriver.file("system-replace.md", "model_instructions_file=") }
-    ]),
-    ...(asInstructions
-      ? [
-        ...CommandLine.flags("-c"),
-        { what: "system", arg: AgentDriver.secret(`developer_instructions=${Toml.text(system)}`) }
-      ]
-      : []),
-    ...(schema === undefined ? [] : CommandLine.fileOption("--output-schema", "schema.json", "outputSchema")),
-    ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--image=${path}` })),
+    ...(isServer ? server(request) : exec(request, instructions)),
     ...servers.right.pieces,
     ...rules.right,
     ...CommandLine.flags("-c", "check_for_update_on_startup=false"),
-    ...CommandLine.extra(request),
+    // The other one asks for a repository nowhere, and would refuse the word.
+    ...CommandLine.extra(request).filter((_, index) => !isServer || request.extraArgs[index] !== anywhere),
     // Some options take several values; `--` keeps the prompt out of them.
-    ...CommandLine.flags(...(request.extraArgs.length === 0 ? ["-"] : ["--", "-"]))
+    ...CommandLine.flags(...(isServer ? [] : request.extraArgs.length === 0 ? ["-"] : ["--", "-"]))
   ]
-  const prompt = system === undefined || asInstructions ? request.prompt : `${system}\n\n${request.prompt}`
   // Only what may be too long is counted: a character is one or two UTF-16 units.
   const characters = prompt.length > longestPrompt ? Array.from(prompt).length : 0
   if (characters > longestPrompt) {
     return Either.left(
       new AgentError.AgentInputTooLarge({
         agent,
-        what: asInstructions || system === undefined ? "prompt" : "system and prompt",
+        what: prompt === request.prompt ? "prompt" : "system and prompt",
         size: characters,
         limit: longestPrompt
       })
@@ -151,10 +172,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     args,
     env: servers.right.env,
     stdin: prompt,
-    files: [
-      ...(schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]),
-      ...(request.systemReplace === undefined ? [] : [{ name: "system-replace.md", content: request.systemReplace }]),
-      ...servers.right.files
-    ]
+    ...(isServer ? { dialogue: true } : {}),
+    files: [...(isServer ? [] : files(request)), ...servers.right.files]
   }))
 }

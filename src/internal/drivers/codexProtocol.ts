@@ -3,9 +3,11 @@ import * as Option from "effect/Option"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as CodexFailure from "./codexFailure.js"
+import * as Items from "./codexItems.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
-import * as ToolCalls from "./toolCalls.js"
+import type * as ToolCalls from "./toolCalls.js"
 
 type Record_ = AgentDriver.JsonRecord
 type Step = AgentDriver.Step<State>
@@ -45,76 +47,8 @@ const unknown = (state: State, type: string, raw: Record_): Step => ({
 // items
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Items that are work of a tool: what it is called, what it got, what it gave. */
-const tools: Readonly<
-  Record<string, {
-    readonly name: (item: Record_) => string
-    readonly input: (item: Record_) => unknown
-    readonly output: (item: Record_) => unknown
-  }>
-> = {
-  command_execution: {
-    name: () => "command_execution",
-    input: (item) => ({ command: item["command"] ?? null }),
-    output: (item) => item["aggregated_output"] ?? null
-  },
-  mcp_tool_call: {
-    name: (item) => `mcp__${Json.string(item["server"]) ?? "unknown"}__${Json.string(item["tool"]) ?? "unknown"}`,
-    input: (item) => item["arguments"] ?? null,
-    output: (item) => {
-      const result = Json.record(item["result"])
-      return Json.string(Json.record(item["error"])["message"])
-        ?? (Array.isArray(result["content"]) ? Json.content(result["content"]) : item["result"] ?? null)
-    }
-  },
-  file_change: {
-    name: () => "file_change",
-    input: (item) => ({ changes: item["changes"] ?? null }),
-    output: (item) => item["changes"] ?? null
-  },
-  web_search: {
-    name: () => "web_search",
-    input: (item) => Json.compact({ query: item["query"] ?? null, action: item["action"] }),
-    output: (item) => item["action"] ?? null
-  },
-  collab_tool_call: {
-    name: (item) => Json.string(item["tool"]) ?? "collab_tool_call",
-    input: (item) => Json.compact({ prompt: item["prompt"], threads: item["receiver_thread_ids"] }),
-    output: (item) => item["agents_states"] ?? null
-  }
-}
-
-const okOf = (item: Record_, exitCode: number | undefined): boolean | undefined => {
-  if (exitCode !== undefined) return exitCode === 0
-  if (Json.isRecord(item["error"])) return false
-  const status = Json.string(item["status"])
-  return status === "completed" ? true : status === "failed" || status === "declined" ? false : undefined
-}
-
 const toolItem = (state: State, phase: string, type: string, item: Record_, record: Record_): Step => {
-  const tool = Object.hasOwn(tools, type) ? tools[type] : undefined
-  if (tool === undefined) return unknown(state, `item.${phase}/${type}`, record)
-  const id = Json.string(item["id"])
-  const isOpen = ToolCalls.has(state.open, id)
-  const events: Array<Event> = []
-  let open = state.open
-  if (!isOpen && phase !== "updated") {
-    const name = tool.name(item)
-    open = ToolCalls.opened(open, id, name)
-    events.push(Json.compact({ _tag: "ToolCall" as const, id, name, input: tool.input(item) }))
-  }
-  if (phase === "completed") {
-    const exitCode = Json.number(item["exit_code"])
-    open = ToolCalls.closed(open, id)
-    events.push(Json.compact({
-      _tag: "ToolResult" as const,
-      id,
-      ok: okOf(item, exitCode),
-      denied: item["status"] === "declined" ? true : undefined,
-      exitCode,
-      output: tool.output(item)
-    }))
-  }
+  const { events, open } = Items.step(state.open, phase, type, item)
   return events.length === 0
     ? unknown(state, `item.${phase}/${type}`, record)
     : { state: { ...state, open }, events }
@@ -149,29 +83,28 @@ const item = (state: State, phase: string, record: Record_): Step => {
 
 const reconnecting = /^Reconnecting\.\.\. (?:(\d+)\/(\d+)|waiting for network)(?: \((.*)\))?$/s
 
-const complaint = (state: State, message: string): Step => {
+/** What the CLI complains of, and how it is told; if it leaves instead of another attempt, this was why. */
+export const complaintOf = (message: string, code?: number): { readonly complaint: string; readonly event: Event } => {
   const found = reconnecting.exec(message)
   if (found === null) {
-    const { message: text } = Failure.unwrap(message)
-    return { state: { ...state, complaint: message }, events: [{ _tag: "Notice", level: "error", text }] }
+    return { complaint: message, event: { _tag: "Notice", level: "error", text: Failure.unwrap(message).message } }
   }
   const [, attempt, of, why] = found
   const { message: reason, status } = Failure.unwrap(why ?? message)
   return {
-    // The next attempt may succeed, but if the CLI leaves instead, this was why.
-    state: { ...state, complaint: why ?? message },
-    events: [Json.compact({
+    complaint: why ?? message,
+    event: Json.compact({
       _tag: "Retry" as const,
       reason,
       attempt: attempt === undefined ? undefined : Number(attempt),
       maxAttempts: of === undefined ? undefined : Number(of),
-      status
-    })]
+      status: code ?? status
+    })
   }
 }
 
 /** The wire's input tokens include those that a cache served. */
-const usageOf = (usage: Record_): AgentOutcome.Usage => {
+export const usageOf = (usage: Record_): AgentOutcome.Usage => {
   const cached = Json.number(usage["cached_input_tokens"])
   const written = Json.number(usage["cache_write_input_tokens"])
   const input = Json.number(usage["input_tokens"])
@@ -184,19 +117,25 @@ const usageOf = (usage: Record_): AgentOutcome.Usage => {
   })
 }
 
-const completed = (state: State, record: Record_): Step => {
-  // Here the figures are those of the whole conversation; what this run had of them is not told.
-  const usage = state.continued ? {} : usageOf(Json.record(record["usage"]))
+/** The value that a schema asks for, and what its absence means. */
+export const valueOf = (state: Pick<State, "hasSchema" | "text">) => {
   const value = state.hasSchema ? Json.parse(state.text) : Option.none()
   const failure: AgentDriver.Failure | undefined = state.hasSchema && Option.isNone(value)
     ? { kind: "turn-failed", detail: "the turn ended without the value that the schema asks for" }
     : undefined
+  return { structured: Option.getOrUndefined(value), failure }
+}
+
+const completed = (state: State, record: Record_): Step => {
+  // Here the figures are those of the whole conversation; what this run had of them is not told.
+  const usage = state.continued ? {} : usageOf(Json.record(record["usage"]))
+  const { failure, structured } = valueOf(state)
   const stop = failure === undefined ? "completed" as const : "error" as const
   return {
     state: {
       ...state,
       usage: { ...state.usage, ...usage },
-      structured: Option.getOrUndefined(value),
+      structured,
       complaint: undefined,
       terminal: Json.compact({ stop, failure })
     },
@@ -241,24 +180,14 @@ const step = (state: State, record: Record_): Step => {
       return item(state.complaint === undefined ? state : { ...state, complaint: undefined }, type.slice(5), record)
     case "error": {
       const message = Json.string(record["message"])
-      return message === undefined ? unknown(state, type, record) : complaint(state, message)
+      if (message === undefined) return unknown(state, type, record)
+      const { complaint, event } = complaintOf(message)
+      return { state: { ...state, complaint }, events: [event] }
     }
     default:
       return unknown(state, type, record)
   }
 }
-
-const wordings: ReadonlyArray<Failure.Wording> = [
-  { kind: "session-not-found", pattern: /no rollout found for thread|Session not found/i },
-  Failure.flagRejected,
-  {
-    kind: "turn-failed",
-    pattern: /^Not inside a trusted directory/i,
-    hint: "outside of git it works only where nothing can be written, or with extraArgs: [\"--skip-git-repo-check\"]"
-  },
-  { kind: "not-authenticated", pattern: /not logged in|codex login|missing environment variable/i },
-  { kind: "turn-failed", pattern: /^Error loading config|^Failed to read output schema|^No prompt provided/i }
-]
 
 export const protocol: AgentDriver.Protocol<State> = {
   initial,
@@ -273,6 +202,6 @@ export const protocol: AgentDriver.Protocol<State> = {
   }),
   diagnose: (state, ending) =>
     state.complaint === undefined || ending.exit.signal !== null
-      ? Failure.fromOutput(ending, wordings)
+      ? CodexFailure.printed(ending)
       : Failure.fromMessage(state.complaint)
 }

@@ -262,6 +262,8 @@ const fromFailure = <S>(
       return new AgentError.AgentFlagRejected({ ...common, partial: partial("no") })
     case "session-not-found":
       return new AgentError.AgentSessionNotFound({ ...common, partial: partial("no"), id: sessionIdOf(request) ?? "" })
+    case "unsupported":
+      return new AgentError.AgentUnsupported({ agent: driver.name, what: failure.detail })
     case "turn-failed":
       return new AgentError.AgentTurnFailed({ ...common, partial: partial(), stop })
   }
