@@ -602,9 +602,10 @@ export class AgentTurnEnded extends Schema.TaggedError<AgentTurnEnded>("effect-a
 }
 
 /**
- * The processes of the run went beyond one of its limits, and were killed before the answer was complete.
+ * The run went beyond one of its limits (`AgentRun.Limits`), and was ended before its answer was complete.
  *
- * `limit`, `allowed`, `measured` and `biggest` as in `Teardown.Exceeded`. Not transient.
+ * `limit` is its name, `allowed` and `measured` are in its unit, times in milliseconds. `biggest` as in
+ * `Teardown.Exceeded` where its processes went beyond, else empty. Not transient.
  *
  * **Example**
  *
@@ -625,7 +626,18 @@ export class AgentTurnEnded extends Schema.TaggedError<AgentTurnEnded>("effect-a
 export class AgentLimitExceeded
   extends Schema.TaggedError<AgentLimitExceeded>("effect-agents/AgentError/AgentLimitExceeded")("AgentLimitExceeded", {
     ...after,
-    ...Teardown.Exceeded.fields
+    ...Teardown.Exceeded.fields,
+    limit: Schema.Literal(
+      ...Teardown.Limit.literals,
+      "wall",
+      "idle",
+      "tool",
+      "firstEvent",
+      "turns",
+      "steps",
+      "costUsd",
+      "tokens"
+    )
   })
 {
   /** @since 0.1.0 */

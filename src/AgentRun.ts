@@ -80,13 +80,44 @@ export type SendError =
   | AgentError.AgentUnsupported
 
 /**
- * What a run may use: its processes, all together. A run that goes beyond fails with `AgentLimitExceeded`, unless its
- * answer was complete by then.
+ * What a run may take: beside what its processes may use all together, its time, its steps and its tokens. A run that
+ * goes beyond is ended and fails with `AgentLimitExceeded`, unless its answer was complete by then. In a conversation
+ * they hold for each turn.
+ *
+ * - `wall`: the whole time.
+ * - `firstEvent`: the time until the agent is first heard of.
+ * - `idle`: how long it may do nothing. Not counted while a tool call is open, while it waits for an answer of `approve`,
+ *   or for a slow reader of its events. Its attempts to reach the provider again do not count as doing something, unless
+ *   `retriesAreActivity`.
+ * - `tool`: how long one tool call may be open, not counting the time in which it waits for an answer of `approve`.
+ * - `turns`: how often the model may be asked: once at the beginning, and once after each round of tools. `steps`: how
+ *   many messages and tool calls, which also ends an agent that goes round in circles.
+ * - `costUsd`, `tokens`: as far as the agent tells them while it works; tokens of all kinds together.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const bounded = Agent.run(AgentRequest.make({ prompt: "Fix the failing test", permission: "Auto" }), {
+ *   limits: { wall: "20 minutes", idle: "2 minutes", steps: 200, costUsd: 2, memoryBytes: 4 * 2 ** 30 }
+ * })
+ * ```
  *
  * @since 0.1.0
  * @category models
  */
-export interface Limits extends ProcessTree.Limits {}
+export interface Limits extends ProcessTree.Limits {
+  readonly wall?: Duration.DurationInput | undefined
+  readonly firstEvent?: Duration.DurationInput | undefined
+  readonly idle?: Duration.DurationInput | undefined
+  readonly tool?: Duration.DurationInput | undefined
+  readonly retriesAreActivity?: boolean | undefined
+  readonly turns?: number | undefined
+  readonly steps?: number | undefined
+  readonly costUsd?: number | undefined
+  readonly tokens?: number | undefined
+}
 
 /**
  * How runs are started, bounded and ended: for one run, or for all of an agent.

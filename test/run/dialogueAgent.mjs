@@ -17,6 +17,11 @@ const acts = {
   // A command of a tool has a session of its own, a server for tools has the agent's.
   tool: (seconds) => spawn("sleep", [seconds], { stdio: "ignore", detached: true }),
   server: (seconds) => spawn("sleep", [seconds], { stdio: "ignore" }),
+  call: (id) => say({ type: "call", id }),
+  returned: (id) => say({ type: "returned", id }),
+  retry: () => setInterval(() => say({ type: "retry" }), 20),
+  loop: () => setInterval(() => say({ type: "words" }), 5),
+  costs: (usd) => say({ type: "cost", usd: Number(usd) }),
   die: () => process.exit(7),
   stay: () => {},
   answer: () => finish()
@@ -39,10 +44,10 @@ const begin = (prompt) => {
   }
 }
 
-const mute = process.argv.includes("mute")
+const mute = process.argv.includes("mute") || process.argv.includes("silent")
 if (process.argv.includes("stubborn")) process.on("SIGTERM", () => {})
 
-say({ type: "named", id: "one" })
+if (!process.argv.includes("silent")) say({ type: "named", id: "one" })
 createInterface({ input: process.stdin }).on("line", (line) => {
   const record = JSON.parse(line)
   if (record.type === "hello") return mute ? undefined : say({ type: "hello" })

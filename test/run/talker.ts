@@ -55,6 +55,22 @@ const driver: AgentDriver.AgentDriver<State> = {
           return { state, events: [], withdrawn: [id] }
         case "taken":
           return { state, events: [], settled: [{ id }] }
+        case "call":
+          return {
+            state: { ...state, openToolCalls: [...state.openToolCalls, { id, name: "Bash" }] },
+            events: [{ _tag: "ToolCall", id, name: "Bash", input: null }]
+          }
+        case "returned":
+          return {
+            state: { ...state, openToolCalls: state.openToolCalls.filter((call) => call.id !== id) },
+            events: [{ _tag: "ToolResult", id, output: null }]
+          }
+        case "retry":
+          return { state, events: [{ _tag: "Retry", reason: "busy" }] }
+        case "words":
+          return { state, events: [{ _tag: "Message", text: "again" }] }
+        case "cost":
+          return { state: { ...state, usage: { costUsd: Number(record["usd"]) } }, events: [] }
         case "answer":
           return {
             state: {

@@ -6,6 +6,7 @@ import * as AgentOutcome from "../../AgentOutcome.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import * as Session from "../../Session.js"
 import type * as Teardown from "../../Teardown.js"
+import type { Beyond } from "./limits.js"
 
 /** What stopped the reading. `Elsewhere`: a resume that began a new conversation. */
 export type Stopped =
@@ -14,6 +15,7 @@ export type Stopped =
   | { readonly _tag: "Io"; readonly cause: unknown }
   | { readonly _tag: "Elsewhere"; readonly started: string }
   | { readonly _tag: "Unresponsive"; readonly what: string; readonly withinMs: number }
+  | { readonly _tag: "Limit"; readonly beyond: Beyond }
 
 /** What a turn leaves to conclude from, while the process may live on. */
 interface TurnFacts<S> {
@@ -181,6 +183,18 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
           partial: partial(),
           what: stopped.what,
           withinMs: stopped.withinMs
+        })
+      )
+    case "Limit":
+      return Either.left(
+        new AgentError.AgentLimitExceeded({
+          agent,
+          detail: `beyond the limit ${stopped.beyond.limit}: ${
+            Math.round(stopped.beyond.measured * 1000) / 1000
+          } of ${stopped.beyond.allowed}`,
+          partial: partial(),
+          ...stopped.beyond,
+          biggest: []
         })
       )
     case "Elsewhere":

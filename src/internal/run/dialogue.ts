@@ -33,6 +33,8 @@ export interface Dialogue<S, E> {
   /** From now on nothing is said, and whoever waits is told so. */
   readonly end: Effect.Effect<void>
   readonly broken: Effect.Effect<Broken<E>>
+  /** A question of the agent has no answer yet. */
+  readonly isAsked: () => boolean
 }
 
 const encoder = new TextEncoder()
@@ -62,6 +64,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
   const broken = yield* Deferred.make<Broken<E>>()
   const receipts = new Map<string, Deferred.Deferred<Receipt>>()
   let ended = !isOpen
+  let asked = 0
 
   if (isOpen) {
     yield* inBackground(
@@ -74,7 +77,11 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
     approve === undefined ? nobody(question) : Effect.provide(approve(question), context)
 
   const answer = (question: Approval.Question): Effect.Effect<void> =>
-    handler(question).pipe(
+    Effect.acquireUseRelease(
+      Effect.sync(() => asked++),
+      () => handler(question),
+      () => Effect.sync(() => asked--)
+    ).pipe(
       Effect.flatMap((decision) => tell({ _tag: "Answer", question: question.id, decision })),
       Effect.catchAllCause((cause) => Effect.asVoid(Deferred.succeed(broken, { _tag: "Handler", cause })))
     )
@@ -152,6 +159,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
         })
       )
     }),
-    broken: Deferred.await(broken)
+    broken: Deferred.await(broken),
+    isAsked: () => asked > 0
   }
 })

@@ -27,6 +27,7 @@ import { conclude, concludeTurn, unresponsive } from "./conclude.js"
 import * as Dialogue from "./dialogue.js"
 import * as Events from "./events.js"
 import { launch } from "./launch.js"
+import * as Limits from "./limits.js"
 import * as lines from "./lines.js"
 import * as orphans from "./orphans.js"
 import * as Reading from "./reading.js"
@@ -112,6 +113,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
   const splitter = lines.makeSplitter(options.maxLineBytes)
   let turn = { events, outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(), began }
+  let spent = Limits.begun(yield* onNativeTime(monotonicMillis))
   let interrupted = false
   let closed = false
 
@@ -150,7 +152,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
 
   /** Lines of one piece of output: into events, to the reader. Fails when the run is to stop here. */
   const consume = (texts: ReadonlyArray<string>): Effect.Effect<void, Stopped> =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) => {
+    Effect.clockWith((clock) => {
+      const at = clock.unsafeCurrentTimeMillis()
       const unstamped: Array<AgentEvent.Unstamped> = reading.aside.splice(0)
       const acts: Array<Effect.Effect<void>> = []
       for (const text of texts) {
@@ -158,7 +161,10 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         const act = step === undefined ? undefined : dialogue.perform(step)
         if (act !== undefined) acts.push(act)
       }
-      const { session: named, terminal } = driver.protocol.progress(reading.state)
+      const { session: named, terminal, usage } = driver.protocol.progress(reading.state)
+      Limits.spend(spent, options.limits, unstamped, Number(clock.unsafeCurrentTimeNanos()) / 1e6)
+      const beyond = terminal === undefined ? Limits.beyond(spent, options.limits, usage) : undefined
+      if (beyond !== undefined) return Effect.fail<Stopped>({ _tag: "Limit", beyond })
       if (resumed !== undefined && named !== undefined && named !== resumed && terminal?.failure === undefined) {
         return Effect.fail<Stopped>({ _tag: "Elsewhere", started: named })
       }
@@ -235,6 +241,13 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
 
   const isOver = (): boolean => driver.protocol.progress(reading.state).terminal !== undefined
 
+  const timeIsOver = Limits.watch(options.limits, () => ({
+    spent,
+    tools: driver.protocol.progress(reading.state).openToolCalls,
+    waiting: reading.blocked || dialogue.isAsked(),
+    over: isOver()
+  }))
+
   /** Reads until there is nothing more to come, by the first of the signs that there is not. */
   const readToEnd = Effect.gen(function*() {
     const reader = yield* Effect.fork(readOutput)
@@ -246,7 +259,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Effect.zipRight(readRest),
       Effect.as<Stopped>({ _tag: "Ended" }),
       Effect.catchAll((stopped) => Effect.succeed(stopped)),
-      Effect.raceFirst(dialogue.broken)
+      Effect.raceFirst(dialogue.broken),
+      Effect.raceFirst(Effect.map(timeIsOver, (beyond): Stopped => ({ _tag: "Limit", beyond })))
     )
     const exitedAlone = !(yield* tree.isRunning)
     return { stopped, exitedAlone }
@@ -368,6 +382,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
           outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(),
           began: yield* Clock.currentTimeMillis
         }
+        spent = Limits.begun(yield* onNativeTime(monotonicMillis))
         interrupted = false
         yield* dialogue.tell({ _tag: "Turn", prompt })
         return yield* handle
