@@ -29,7 +29,7 @@ const over = (command: Command.Command, options: ProcessTree.StartOptions) =>
     const tree = yield* ProcessTree.start(command, { teardown: patient, ...options })
     return yield* tree.report.pipe(Effect.timeoutFail({
       duration: "20 seconds",
-      onTimeout: () => new Error("the limit is not kept")
+      onTimeout: () => "the limit is not kept"
     }))
   }).pipe(Effect.scoped, Effect.orDie)
 

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentRequest from "../../AgentRequest.js"
@@ -14,8 +15,10 @@ import * as run from "./run.js"
 
 export type Fields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt">
 
+const isReference = Schema.is(Session.SessionRef)
+
 const sessionOf = (partial: unknown): Option.Option<Session.SessionRef> =>
-  Predicate.hasProperty(partial, "session") && partial.session instanceof Session.SessionRef
+  Predicate.hasProperty(partial, "session") && isReference(partial.session)
     ? Option.some(partial.session)
     : Option.none()
 
@@ -48,18 +51,17 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
     )
 
   /** In the process that is there, or in a new one; what is left of one that has ended goes first. */
-  const warm = (prompt: string) =>
-    Effect.gen(function*() {
-      if (process !== undefined) {
-        if (yield* process.live.tree.isRunning) return yield* process.live.next(prompt)
-        yield* Scope.close(process.scope, Exit.void)
-        process = undefined
-      }
-      const own = yield* Scope.fork(scope, scope.strategy)
-      const live = yield* open(prompt, own).pipe(Effect.onError(() => Scope.close(own, Exit.void)))
-      process = { live, scope: own }
-      return live.first
-    })
+  const warm = Effect.fnUntraced(function*(prompt: string) {
+    if (process !== undefined) {
+      if (yield* process.live.tree.isRunning) return yield* process.live.next(prompt)
+      yield* Scope.close(process.scope, Exit.void)
+      process = undefined
+    }
+    const own = yield* Scope.fork(scope, scope.strategy)
+    const live = yield* open(prompt, own).pipe(Effect.onError(() => Scope.close(own, Exit.void)))
+    process = { live, scope: own }
+    return live.first
+  })
 
   const once = (prompt: string) =>
     Effect.flatMap(Effect.scope, (scope) => Effect.map(open(prompt, scope), ({ first }) => first))

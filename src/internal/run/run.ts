@@ -328,25 +328,24 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     return {
       events: events.stream,
       outcome: told,
-      send: (text) =>
-        Effect.gen(function*() {
-          if (!isDialogue) {
-            return yield* new AgentError.AgentUnsupported({
-              agent,
-              what: "a message into a turn that was not begun for it",
-              hint: "Set interactive in the request."
-            })
-          }
-          const late = (detail: string) => new AgentError.AgentTurnEnded({ agent, detail })
-          if (yield* isDone) return yield* late("the turn is over")
-          const id = globalThis.crypto.randomUUID()
-          const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
-          if (receipt._tag === "Refused") return yield* late(receipt.why)
-          if (receipt._tag === "Late") {
-            const now = yield* Clock.currentTimeMillis
-            return yield* unresponsive(facts(now, turn.began), "a message", options.replyWithinMs)
-          }
-        }),
+      send: Effect.fnUntraced(function*(text: string) {
+        if (!isDialogue) {
+          return yield* new AgentError.AgentUnsupported({
+            agent,
+            what: "a message into a turn that was not begun for it",
+            hint: "Set interactive in the request."
+          })
+        }
+        const late = (detail: string) => new AgentError.AgentTurnEnded({ agent, detail })
+        if (yield* isDone) return yield* late("the turn is over")
+        const id = globalThis.crypto.randomUUID()
+        const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
+        if (receipt._tag === "Refused") return yield* late(receipt.why)
+        if (receipt._tag === "Late") {
+          const now = yield* Clock.currentTimeMillis
+          return yield* unresponsive(facts(now, turn.began), "a message", options.replyWithinMs)
+        }
+      }),
       interrupt: Effect.gen(function*() {
         if (yield* isDone) return
         interrupted = true
@@ -375,18 +374,17 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     session: Effect.raceFirst(Deferred.await(session), events.relieve),
     outcome: Effect.raceFirst(Deferred.await(result), events.discard),
     first: yield* handle,
-    next: (prompt) =>
-      Effect.gen(function*() {
-        turn = {
-          events: yield* Events.make<E>().pipe(Scope.extend(scope)),
-          outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(),
-          began: yield* Clock.currentTimeMillis
-        }
-        spent = Limits.begun(yield* onNativeTime(monotonicMillis))
-        interrupted = false
-        yield* dialogue.tell({ _tag: "Turn", prompt })
-        return yield* handle
-      })
+    next: Effect.fnUntraced(function*(prompt: string) {
+      turn = {
+        events: yield* Events.make<E>().pipe(Scope.extend(scope)),
+        outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(),
+        began: yield* Clock.currentTimeMillis
+      }
+      spent = Limits.begun(yield* onNativeTime(monotonicMillis))
+      interrupted = false
+      yield* dialogue.tell({ _tag: "Turn", prompt })
+      return yield* handle
+    })
   }
   return live
 })
