@@ -3,6 +3,7 @@
  */
 import * as Command from "@effect/platform/Command"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Containment from "effect-agents/Containment"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
@@ -29,8 +30,6 @@ export interface Input {
   readonly underRunMain?: boolean | undefined
   readonly guard?: boolean | undefined
   readonly limits?: ProcessTree.Limits | undefined
-  /** For `crowd`: how many strangers live beside the tree. */
-  readonly strangers?: number | undefined
   /** For `repeat`: the last argument of each tree in turn. */
   readonly variants?: ReadonlyArray<string> | undefined
 }
@@ -144,6 +143,13 @@ const modes = {
       })
   ),
 
+  /** Tells how many milliseconds its first start takes. */
+  first: Effect.scoped(Effect.gen(function*() {
+    const before = yield* Clock.currentTimeNanos
+    yield* start
+    yield* Console.log(`first ${Number((yield* Clock.currentTimeNanos) - before) / 1e6}`)
+  })),
+
   /** Waits for its tree, which its limits end, and prints the report and how many others live then. */
   limited: Effect.scoped(Effect.gen(function*() {
     const before = yield* Clock.currentTimeMillis
@@ -170,6 +176,8 @@ const modes = {
     const tree = yield* start
     yield* Stream.runHead(tree.stdout)
     yield* ready
+    const { warnings } = yield* Containment.probe
+    yield* Effect.forEach(warnings, (warning) => Console.log(`warning ${warning}`))
     yield* Effect.flatMap(tree.teardown, print)
   }))
 }

@@ -168,6 +168,7 @@ describe("a tracker", () => {
       lives: (each) => rows?.some((other) => other.pid === each.pid && other.startTime === each.startTime) === true,
       markOf: (each) => ({ by: each.command === "marked" ? "rlimit" : undefined, certain: true }),
       numbersOf: () => [],
+      inodeOf: () => undefined,
       remember: () => {},
       wasThere: () => false,
       pidReuseMs: 0

@@ -10,6 +10,7 @@
  * - SIGHUP, which `runMain` does not know, is passed on as SIGTERM to those who listen to that.
  * - At `process.exit` and after an uncaught exception all trees are killed, synchronously.
  */
+import * as os from "node:os"
 import type { Sweep } from "./sweep.js"
 
 export interface LiveTree {
@@ -78,6 +79,8 @@ const onSignal = (signal: HostSignal): void => {
   killAllNow()
   uninstall()
   process.kill(process.pid, signal)
+  // From the first process of a pid namespace the kernel keeps what nobody handles.
+  if (process.pid === 1) process.exit(128 + os.constants.signals[signal])
 }
 
 const listener = (signal: HostSignal) => Object.assign(() => onSignal(signal), { [ours]: true })

@@ -47,10 +47,15 @@ export interface ProcessTable {
   readonly markOf: (row: Row, mark: Mark) => Marked
   /** The numbers that a process has, in the pid namespace of this host first and in its own last. */
   readonly numbersOf: (pid: number | "self") => ReadonlyArray<number>
-  /** Notes that the process of this pid is there now. */
-  readonly remember: (pid: number) => void
-  /** Whether the process that has this pid was noted before a moment: a cheaper question than for its row. */
-  readonly wasThere: (pid: number, before: number) => boolean
+  /**
+   * The inode of a process: as long as a pid has the same, it is the same process. A cheaper question than for its row;
+   * what is read after it is of that process, or of one with another inode.
+   */
+  readonly inodeOf: (pid: number) => number | undefined
+  /** Notes that the process of this inode is there now. */
+  readonly remember: (pid: number, inode: number) => void
+  /** Whether the process of this inode was noted before a moment. */
+  readonly wasThere: (pid: number, inode: number, before: number) => boolean
   /** For how many milliseconds a pid cannot come round again. */
   readonly pidReuseMs: number
 }
@@ -176,14 +181,13 @@ const inodeOf = (pid: number): number | undefined => {
   }
 }
 
-const remember = (pid: number): void => {
-  const inode = inodeOf(pid)
-  if (inode !== undefined && noted.get(pid)?.inode !== inode) noted.set(pid, { inode, at: now() })
+const remember = (pid: number, inode: number): void => {
+  if (noted.get(pid)?.inode !== inode) noted.set(pid, { inode, at: now() })
 }
 
-const wasThere = (inodeOf: (pid: number) => number | undefined) => (pid: number, before: number): boolean => {
+const wasThere = (pid: number, inode: number, before: number): boolean => {
   const entry = noted.get(pid)
-  return entry !== undefined && entry.at < before && inodeOf(pid) === entry.inode
+  return entry !== undefined && entry.at < before && inode === entry.inode
 }
 
 const forgetAllBut = (pids: ReadonlyArray<number>): void => {
@@ -193,7 +197,12 @@ const forgetAllBut = (pids: ReadonlyArray<number>): void => {
 }
 
 /** Notes all who are there: what a look later costs depends on it. */
-export const rememberAll = (): void => listProc()?.forEach(remember)
+export const rememberAll = (): void => {
+  for (const pid of listProc() ?? []) {
+    const inode = inodeOf(pid)
+    if (inode !== undefined) remember(pid, inode)
+  }
+}
 
 const listsAtMost = 8
 let settled = true
@@ -260,8 +269,9 @@ export const linux = (): ProcessTable => ({
     const numbers = /^NSpid:(.*)$/m.exec(readProc(`/proc/${pid}/status`)?.toString("latin1") ?? "")?.[1]
     return numbers === undefined ? [] : numbers.trim().split(/\s+/).map(Number)
   },
+  inodeOf,
   remember,
-  wasThere: wasThere(inodeOf),
+  wasThere,
   // 32,768 forks take more than a second on any machine. Where the pid space is smaller, nothing is remembered.
   pidReuseMs: pidMax() >= 32768 ? 250 : 0
 })
@@ -304,7 +314,7 @@ export const moment = (): ProcessTable => {
     settled: () => false,
     row,
     markOf: ({ pid }, mark) => recognise(marks(pid), mark),
-    wasThere: wasThere(memoized(inodeOf))
+    inodeOf: memoized(inodeOf)
   }
 }
 
@@ -360,6 +370,7 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
         return error instanceof Error && "code" in error && error.code === "EPERM"
       }
     },
+    inodeOf: () => undefined,
     remember: () => {},
     wasThere: () => false,
     markOf: (row, mark) => {

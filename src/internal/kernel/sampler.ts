@@ -76,7 +76,7 @@ export const make = ({ host, now, tell }: Options): Sampler => {
     row: (pid) => current.row(pid),
     settled: () => current.settled(),
     markOf: (row, mark) => current.markOf(row, mark),
-    wasThere: (pid, before) => current.wasThere(pid, before)
+    inodeOf: (pid) => current.inodeOf(pid)
   }
 
   const read = (id: string, tree: Tree): void => {

@@ -56,6 +56,13 @@ export interface Options {
   readonly seal?: Seal | undefined
 }
 
+/** Somebody whom nothing ties to the tree. Who was there before it, as an inode or a short time ago, is not read again. */
+interface Stranger {
+  readonly startTime: number
+  readonly inode: number | undefined
+  at: number
+}
+
 // Where pids come round faster, or may, a number without anybody in it means nothing after this time.
 const numbersHoldMs = 250
 
@@ -68,7 +75,7 @@ export const make = (
   { before = Number.NEGATIVE_INFINITY, host, leader, mark, now, seal, table }: Options
 ): Tracker => {
   const members = new Map<string, Evidence>([[key(leader), "leader"]])
-  const strangers = new Map<number, { readonly startTime: number; readonly at: number }>()
+  const strangers = new Map<number, Stranger>()
   let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader", seal: false }]
   let groups = new Set<number>()
   let sessions = new Set<number>()
@@ -128,13 +135,21 @@ export const make = (
     seal?.refresh()
     // What is remembered of those who have gone is let go of now and then.
     const present = strangers.size > rememberedAtMost ? new Set<number>() : undefined
+    const known = new Set(alive.map(({ row }) => row.pid))
+    let inode: number | undefined
     const rows = table.rows((pid) => {
       present?.add(pid)
       if (pid <= 1 || pid === host.pid) return true
       const stranger = strangers.get(pid)
       if (stranger !== undefined && at - stranger.at < table.pidReuseMs) return true
-      if (!table.wasThere(pid, before)) return false
-      strangers.set(pid, { startTime: Number.NaN, at })
+      inode = known.has(pid) ? undefined : table.inodeOf(pid)
+      if (inode === undefined) return false
+      if (stranger?.inode === inode) {
+        stranger.at = at
+        return true
+      }
+      if (!table.wasThere(pid, inode, before)) return false
+      strangers.set(pid, { startTime: Number.NaN, inode, at })
       return true
     })
     blind = rows === undefined
@@ -147,8 +162,8 @@ export const make = (
       if (row.dead) continue
       const stranger = strangers.get(row.pid)
       if (row.startTime < leader.startTime) {
-        strangers.set(row.pid, { startTime: row.startTime, at })
-        table.remember(row.pid)
+        strangers.set(row.pid, { startTime: row.startTime, inode, at })
+        if (inode !== undefined) table.remember(row.pid, inode)
         continue
       }
       let by = tie(row, living)
@@ -158,7 +173,7 @@ export const make = (
         if (by === undefined && !marked.certain && !table.lives(row)) moved = true
         // Marks come by fork alone: who has none now and hides nothing never gets one.
         if (by === undefined && marked.certain) {
-          strangers.set(row.pid, { startTime: row.startTime, at: Number.NEGATIVE_INFINITY })
+          strangers.set(row.pid, { startTime: row.startTime, inode: undefined, at: Number.NEGATIVE_INFINITY })
         }
       }
       if (by === undefined) {
