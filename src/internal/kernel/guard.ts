@@ -45,6 +45,9 @@ export interface Options {
 /** A guard that dies is replaced, but not for ever: something here does not want it. */
 const startsAtMost = 20
 
+/** What it reads is soon garbage, for which V8 would rather take memory than time. */
+const smallHeap = "--max-semi-space-size=1"
+
 const name = "guardMain.js"
 
 /** The sources are run by tools that know TypeScript; the guard has a node of its own, which runs what was built. */
@@ -82,7 +85,7 @@ const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options):
     if (program === undefined || starts >= startsAtMost) return
     starts++
     const around = process.env[mark.variable]
-    const started = ChildProcess.spawn(process.execPath, [program, JSON.stringify(watch)], {
+    const started = ChildProcess.spawn(process.execPath, [smallHeap, program, JSON.stringify(watch)], {
       // The trees around the host take its guard along; the mark of the host's own trees it must not carry.
       env: { ELECTRON_RUN_AS_NODE: "1", ...(around === undefined ? {} : { [mark.variable]: around }) },
       cwd: "/",

@@ -287,16 +287,26 @@ const memoized = <A>(read: (pid: number) => A): (pid: number) => A => {
   }
 }
 
+/** When processes were started, by their inodes. */
+let starts = new Map<number, { readonly inode: number; readonly startTime: number }>()
+
 /**
- * The table of one moment, for many readers: what one of them has read the others need not. Nobody can be sure from it
- * that a tree is empty.
+ * The table of one moment, without those who were started before `since`, for many readers: what one of them has read the
+ * others need not. Nobody can be sure from it that a tree is empty.
  */
-export const moment = (): ProcessTable => {
+export const moment = (since: number): ProcessTable => {
   const table = linux()
   refused = false
-  const pids = listProc()
-  if (pids !== undefined) forgetAllBut(pids)
   const row = memoized(rowOf)
+  const before = starts
+  starts = new Map()
+  const pids = listProc()?.filter((pid) => {
+    const inode = inodeOf(pid)
+    const known = before.get(pid)
+    const startTime = known !== undefined && known.inode === inode ? known.startTime : row(pid)?.startTime
+    if (inode !== undefined && startTime !== undefined) starts.set(pid, { inode, startTime })
+    return startTime !== undefined && startTime >= since
+  })
   const environ = memoized((pid) => {
     const block = readProc(`/proc/${pid}/environ`)
     return block === undefined ? undefined : Buffer.from(block)
@@ -314,7 +324,7 @@ export const moment = (): ProcessTable => {
     settled: () => false,
     row,
     markOf: ({ pid }, mark) => recognise(marks(pid), mark),
-    inodeOf: memoized(inodeOf)
+    inodeOf: () => undefined
   }
 }
 

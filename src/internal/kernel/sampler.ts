@@ -107,8 +107,9 @@ export const make = ({ host, now, tell }: Options): Sampler => {
 
   const look = (): void => {
     const began = now()
+    const since = Math.min(...[...trees.values()].map(({ tracker }) => tracker.leader().row.startTime))
     for (const [id, tree] of trees) {
-      if (current === live) current = processTable.moment()
+      if (current === live) current = processTable.moment(since)
       read(id, tree)
     }
     current = live

@@ -66,7 +66,7 @@ interface Stranger {
 // Where pids come round faster, or may, a number without anybody in it means nothing after this time.
 const numbersHoldMs = 250
 
-const rememberedAtMost = 8192
+const rememberedAtLeast = 256
 
 /** Who a process is, for good. */
 export const key = (row: Row): string => `${row.pid}:${row.startTime}`
@@ -76,6 +76,7 @@ export const make = (
 ): Tracker => {
   const members = new Map<string, Evidence>([[key(leader), "leader"]])
   const strangers = new Map<number, Stranger>()
+  let rememberedAtMost = rememberedAtLeast
   let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader", seal: false }]
   let groups = new Set<number>()
   let sessions = new Set<number>()
@@ -197,7 +198,10 @@ export const make = (
         again = true
       }
     }
-    if (present !== undefined) { for (const pid of strangers.keys()) if (!present.has(pid)) strangers.delete(pid) }
+    if (present !== undefined) {
+      for (const pid of strangers.keys()) if (!present.has(pid)) strangers.delete(pid)
+      rememberedAtMost = Math.max(rememberedAtLeast, 2 * strangers.size)
+    }
     blind = !table.complete()
     settled = table.settled() && !moved && !(found.length === 0 && seal?.occupied() === true)
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
