@@ -85,14 +85,19 @@ const removed = (directory: string): boolean => {
   }
 }
 
+const spared = new Set<number>()
+
+/** Those who are in no group, although they are new. */
+export const spare = (seen: ReadonlyArray<Seen>): void => seen.forEach(({ pid }) => spared.add(pid))
+
 const open = (user: number | undefined): Group & { readonly close: () => boolean } => {
   const directories = hierarchies.map((hierarchy) => mkdtempSync(join(hierarchy, "effect-agents-")))
   const [first] = directories
   if (first === undefined) {
-    const before = new Set(table().map((pid) => `${pid}:${seenAt(pid)?.startTime}`))
+    const before = new Set(table())
     return {
       join: () => {},
-      look: lookAt(() => table().filter((pid) => !before.has(`${pid}:${seenAt(pid)?.startTime}`))),
+      look: lookAt(() => table().filter((pid) => !before.has(pid) && !spared.has(pid))),
       close: () => true
     }
   }

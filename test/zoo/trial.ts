@@ -67,8 +67,10 @@ interface Stage {
   readonly ledger: string
   /** The leaders of the trees of the run. */
   readonly leaders: () => ReadonlyArray<number>
-  /** Who lives of it, host and guard left out. */
+  /** Who lives of the run. */
   readonly members: () => ReadonlyArray<Seen>
+  /** The same with host and guard. */
+  readonly all: () => ReadonlyArray<Seen>
   /** Starts the run, and waits until all of it is there. */
   readonly loose: Effect.Effect<void>
   /** Ends the run, and tells what has become of it. */
@@ -171,9 +173,7 @@ export const makeStage = Effect.fnUntraced(function*(place: Host.Place, row: Row
 
   const leaders = (): ReadonlyArray<number> => JSON.parse(/.*^started ([^\n]*)$/ms.exec(host.printed())?.[1] ?? "[]")
 
-  const members = () => group.look(matters)
-
-  const stage: Stage = { host, ledger, leaders, members, loose, end, leave }
+  const stage: Stage = { host, ledger, leaders, members: () => group.look(matters), all: group.look, loose, end, leave }
   return stage
 })
 

@@ -10,6 +10,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
 import * as Document from "./document.js"
+import * as Group from "./group.js"
 import * as Host from "./host.js"
 import * as LookAlikes from "./lookAlikes.js"
 import { type Column, columns, type Ending, endings, type Row, rows } from "./rows.js"
@@ -64,15 +65,18 @@ describe("those who only look like members of a run", () => {
 
   it.live("are not harmed when runs end beside which they were born", () =>
     Effect.scoped(Effect.gen(function*() {
+      const stage = yield* Trial.makeStage(place, { name: "beside look-alikes", script: every, count: 3 }, "none")
       const others = yield* forAll(
         Trial.makeStage(place, { name: "of another host", script: every, trees: 50, count: 150 }, "none")
       )
-      const stage = yield* Trial.makeStage(place, { name: "beside look-alikes", script: every, count: 3 }, "none")
-      yield* stage.loose
       yield* others.loose
       lookAlikes.push(...others.members())
+      Group.spare(others.all())
+      yield* stage.loose
+      yield* waitUntil("the leader", Effect.sync(() => stage.leaders().length > 0))
       const [leader = 0] = stage.leaders()
       lookAlikes.push(...yield* forAll(LookAlikes.make(500 - lookAlikes.length, leader, place.user)))
+      Group.spare(lookAlikes)
       assert.strictEqual(lookAlikes.length, 500)
       Trial.judge(yield* stage.end("close"))
       assert.deepStrictEqual(LookAlikes.harmed(lookAlikes), [])
@@ -106,6 +110,7 @@ describe("those who only look like members of a run", () => {
         const gone = [leader, member].sort((a, b) => b - a)
         yield* waitUntil("their end", Effect.sync(() => gone.every((pid) => seenAt(pid) === undefined)))
         const next = yield* Effect.forEach(gone, (pid) => LookAlikes.withNumber(pid, place.user))
+        Group.spare(next)
         // For so long a number is taken for that of whoever was seen with it: it cannot come round faster.
         yield* Effect.sleep("1100 millis")
         const result = yield* stage.end("close")
