@@ -7,7 +7,7 @@ const rooms = {
   kernel: modules("(Node)?ProcessTree", "Containment", "internal/(kernel|node).*"),
   contract: modules("AgentDriver"),
   plans: modules("internal/drivers/.*"),
-  agents: modules("Agent(Run)?", "Conversation", "internal/run/.*"),
+  agents: modules("Agent(Run)?", "Conversation", "SessionStore", "internal/(run|session)/.*"),
   drivers: modules("drivers/.*"),
   barrel: modules("index")
 }

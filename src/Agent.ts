@@ -9,6 +9,7 @@ import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as AgentDriver from "./AgentDriver.js"
@@ -19,9 +20,9 @@ import type * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
 import type * as Conversation from "./Conversation.js"
 import * as conversations from "./internal/run/conversation.js"
-import * as launch from "./internal/run/launch.js"
-import * as internal from "./internal/run/run.js"
+import * as named from "./internal/run/named.js"
 import * as ProcessTree from "./ProcessTree.js"
+import * as SessionStore from "./SessionStore.js"
 
 /**
  * Options of an agent, for all its runs. `program`: the path of its executable, relative to the host's working
@@ -79,8 +80,20 @@ export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
   ) => Effect.Effect<Conversation.Conversation<E>, never, R | Scope.Scope>
   readonly plan: (
     request: AgentRequest.AgentRequest
-  ) => Effect.Effect<AgentDriver.Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
+  ) => Effect.Effect<AgentDriver.Plan, PlanError>
 }>() {}
+
+/**
+ * Why nothing can be planned: the agent cannot do what was asked, or what the name of a session stands for cannot be used.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type PlanError =
+  | AgentError.AgentUnsupported
+  | AgentError.AgentInputTooLarge
+  | AgentError.AgentSessionConflict
+  | AgentError.AgentSessionStoreError
 
 /**
  * What an agent needs of the machine: all of it is in `NodeProcessTree.layer`.
@@ -92,7 +105,7 @@ export type Services = ProcessTree.Spawner | FileSystem.FileSystem | Path.Path
 
 /**
  * An agent from a driver, for programs that use several. Never fails: whether the program is there shows with the first
- * run.
+ * run. Remembers named sessions in the `SessionStore` where one is provided, else in the user's files.
  *
  * **Example**
  *
@@ -115,16 +128,20 @@ export const make = <S>(
   driver: AgentDriver.AgentDriver<S>,
   options?: Options
 ): Effect.Effect<Context.Tag.Service<Agent>, never, Services> =>
-  Effect.map(Effect.context<Services>(), (context) => {
+  Effect.gen(function*() {
     // Of what was there when the agent was made only this: the rest, as the scope, is the caller's.
-    const services = Context.pick(ProcessTree.Spawner, FileSystem.FileSystem, Path.Path)(context)
+    const services = Context.pick(ProcessTree.Spawner, FileSystem.FileSystem, Path.Path)(
+      yield* Effect.context<Services>()
+    )
+    const given = yield* Effect.serviceOption(SessionStore.SessionStore)
+    const store = Option.isSome(given) ? given.value : yield* SessionStore.make()
     return Agent.of({
       name: driver.name,
       start: (request, runOptions = {}) =>
-        Effect.provide(internal.start(driver, options ?? {}, request, runOptions), services),
+        Effect.provide(named.start(driver, store, options ?? {}, request, runOptions), services),
       conversation: (fields, runOptions = {}) =>
-        Effect.provide(conversations.make(driver, options ?? {}, fields, runOptions), services),
-      plan: (request) => Effect.provide(launch.plan(driver, request), services)
+        Effect.provide(conversations.make(driver, store, options ?? {}, fields, runOptions), services),
+      plan: (request) => Effect.provide(named.plan(driver, store, request), services)
     })
   })
 
@@ -154,8 +171,9 @@ export const layer = <S>(
 /**
  * Starts a run that lives as long as the scope. Returns as soon as the agent's process is there.
  *
- * Fails before anything is started with `AgentUnsupported`, `AgentInputTooLarge`, `AgentNotInstalled` or
- * `AgentSpawnError`; what goes wrong later is told by the run's `outcome` and `events`.
+ * Fails before anything is started with `AgentUnsupported`, `AgentInputTooLarge`, `AgentNotInstalled`, `AgentSpawnError`,
+ * and for a named session with `AgentSessionBusy`, `AgentSessionConflict` or `AgentSessionStoreError`; what goes wrong later
+ * is told by the run's `outcome` and `events`.
  *
  * **Example**
  *
@@ -264,7 +282,7 @@ export const conversation = <E = never, R = never>(
  * What would be started for a request, without starting anything: for a look before the leap, and for logs
  * (`AgentDriver.redacted` leaves out what is secret).
  *
- * Fails with `AgentUnsupported` or `AgentInputTooLarge`. Whether the program is installed is not looked at.
+ * Fails with a `PlanError`. Whether the program is installed is not looked at, and neither is who holds a named session.
  *
  * **Example**
  *
@@ -282,5 +300,4 @@ export const conversation = <E = never, R = never>(
  */
 export const plan = (
   request: AgentRequest.AgentRequest
-): Effect.Effect<AgentDriver.Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge, Agent> =>
-  Effect.flatMap(Agent, (agent) => agent.plan(request))
+): Effect.Effect<AgentDriver.Plan, PlanError, Agent> => Effect.flatMap(Agent, (agent) => agent.plan(request))

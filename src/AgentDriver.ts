@@ -11,6 +11,7 @@ import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as Approval from "./Approval.js"
+import type * as Session from "./Session.js"
 import type * as Teardown from "./Teardown.js"
 
 /**
@@ -92,6 +93,37 @@ export interface Plan {
   readonly files: ReadonlyArray<{ readonly name: string; readonly content: string }>
   readonly dialogue?: boolean | undefined
 }
+
+/**
+ * A request as a driver gets it: a named conversation has been looked up, and is a new one, one to continue or to branch.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Request extends AgentRequest.AgentRequest {
+  readonly session: Exclude<Session.Session, { readonly _tag: "Named" }>
+}
+
+/**
+ * Whether a driver can take a request as it is: its conversation does not have to be looked up by name.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Either } from "effect"
+ * import { AgentDriver, AgentRequest, Claude } from "effect-agents"
+ *
+ * // The command line of a request, for a test of the driver.
+ * const argumentsOf = (request: AgentRequest.AgentRequest) =>
+ *   AgentDriver.isRequest(request)
+ *     ? Either.map(Claude.driver.plan(request, { uuid: "an id", cwd: "/", platform: "linux" }), ({ args }) => args)
+ *     : Either.right([])
+ * ```
+ *
+ * @since 0.1.0
+ * @category refinements
+ */
+export const isRequest = (request: AgentRequest.AgentRequest): request is Request => request.session._tag !== "Named"
 
 /**
  * What a driver may know of the place where it plans.
@@ -257,7 +289,7 @@ export interface Ending {
  * @category models
  */
 export interface Protocol<S> {
-  readonly initial: (request: AgentRequest.AgentRequest, context: PlanContext) => S
+  readonly initial: (request: Request, context: PlanContext) => S
   readonly step: (state: S, record: JsonRecord) => Step<S>
   readonly tell?: ((state: S, input: Input) => Step<S>) | undefined
   readonly progress: (state: S) => Progress
@@ -360,7 +392,7 @@ export interface AgentDriver<S> {
   readonly nesting: ReadonlyArray<string>
   readonly teardown: Teardown.Teardown
   readonly plan: (
-    request: AgentRequest.AgentRequest,
+    request: Request,
     context: PlanContext
   ) => Either.Either<Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
   readonly protocol: Protocol<S>

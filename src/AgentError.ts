@@ -230,6 +230,137 @@ export class AgentUnsupported extends Schema.TaggedError<AgentUnsupported>("effe
   }
 }
 
+/** Milliseconds since the epoch that a `Date` can hold. */
+const Time = Schema.Number.pipe(Schema.between(0, 8.64e15))
+
+/**
+ * Another run holds the name of the conversation: one at a time, or they would answer past each other. `pid` is its host
+ * process (absent where all runs are of this process), `since` milliseconds since the epoch.
+ *
+ * Who was killed does not hold a name: this is told of a host that lives, whose processes are still being ended, or that
+ * cannot be looked at from here, for it runs on another machine or in another container; then `hint` says how to release
+ * the name when that one is gone for good. Raised before anything is started. Transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const review = Agent.run(
+ *   AgentRequest.make({ prompt: "Review the staged diff", session: Session.named("my-app", "review") })
+ * )
+ *
+ * const inTurn = Effect.retry(review, {
+ *   while: (error) => error._tag === "AgentSessionBusy",
+ *   schedule: Schedule.spaced("5 seconds")
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentSessionBusy extends Schema.TaggedError<AgentSessionBusy>("effect-agents/AgentError/AgentSessionBusy")(
+  "AgentSessionBusy",
+  {
+    agent: Schema.String,
+    project: Schema.String,
+    name: Schema.String,
+    pid: Schema.optional(Schema.Number),
+    since: Time,
+    hint: Schema.optional(Schema.String)
+  }
+) {
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = true
+  /** @since 0.1.0 */
+  override get message(): string {
+    const who = this.pid === undefined ? "another run" : `a run of process ${this.pid}`
+    const held = `${this.agent}: the session "${this.name}" of "${this.project}" is held by ${who}`
+    return `${held} since ${new Date(this.since).toISOString()}${this.hint === undefined ? "" : `. ${this.hint}`}`
+  }
+}
+
+/**
+ * The name of the conversation belongs to another agent, `owner`, which alone can continue `id`. Raised before anything
+ * is started; forget the session, or take another name. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const review = (name: string) =>
+ *   Agent.run(AgentRequest.make({ prompt: "Review the staged diff", session: Session.named("my-app", name) }))
+ *
+ * const withAnyAgent = Effect.catchTag(review("review"), "AgentSessionConflict", ({ agent }) =>
+ *   review(`review by ${agent}`))
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentSessionConflict
+  extends Schema.TaggedError<AgentSessionConflict>("effect-agents/AgentError/AgentSessionConflict")(
+    "AgentSessionConflict",
+    { agent: Schema.String, project: Schema.String, name: Schema.String, owner: Schema.String, id: Schema.String }
+  )
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: the session "${this.name}" of "${this.project}" belongs to ${this.owner}. `
+      + "Forget it in the SessionStore, or take another name"
+  }
+}
+
+/**
+ * What is remembered of named conversations could not be read or written. `file` names the file or directory.
+ *
+ * - `corrupt`: the file is there and says nothing that can be used. It is left as it is; `detail` says what to do. Never is
+ *   a new conversation begun instead.
+ * - `io`: the operating system refused; `cause` is its error.
+ * - `id`: what was to be remembered is not an id that the agent could be given.
+ *
+ * Raised before anything is started; what fails after a run is `AgentSessionUnbound`. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const review = Agent.run(
+ *   AgentRequest.make({ prompt: "Review the staged diff", session: Session.named("my-app", "review") })
+ * ).pipe(
+ *   Effect.tapErrorTag("AgentSessionStoreError", ({ detail, file }) => Effect.logError(detail, { file }))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentSessionStoreError
+  extends Schema.TaggedError<AgentSessionStoreError>("effect-agents/AgentError/AgentSessionStoreError")(
+    "AgentSessionStoreError",
+    {
+      reason: Schema.Literal("corrupt", "io", "id"),
+      file: Schema.String,
+      detail: Schema.String,
+      cause: Schema.optional(Schema.Defect)
+    }
+  )
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `named sessions: ${this.file === "" ? "" : `${this.file}: `}${this.detail}`
+  }
+}
+
 const after = {
   agent: Schema.String,
   detail: Schema.String,
@@ -400,7 +531,8 @@ export class AgentFlagRejected
  * The conversation to continue or branch does not exist. `startedInstead` is set when the agent silently began a new
  * one; that run was ended.
  *
- * `id` is the one that was asked for. Not transient.
+ * `id` is the one that was asked for; `named`, when it was looked up by a name, is that name: forget it, and the next run
+ * begins anew. Not transient.
  *
  * **Example**
  *
@@ -420,16 +552,60 @@ export class AgentFlagRejected
 export class AgentSessionNotFound
   extends Schema.TaggedError<AgentSessionNotFound>("effect-agents/AgentError/AgentSessionNotFound")(
     "AgentSessionNotFound",
-    { ...after, id: Schema.String, startedInstead: Schema.optional(Schema.String) }
+    {
+      ...after,
+      id: Schema.String,
+      startedInstead: Schema.optional(Schema.String),
+      named: Schema.optional(Schema.Struct({ project: Schema.String, name: Schema.String }))
+    }
   )
 {
   /** @since 0.1.0 */
   readonly isTransient: boolean = false
   /** @since 0.1.0 */
   override get message(): string {
-    return this.startedInstead === undefined
-      ? `${this.agent}: no session ${this.id}: ${this.detail}`
-      : `${this.agent}: no session ${this.id}: the agent began a new one, ${this.startedInstead}`
+    const why = this.startedInstead === undefined ? this.detail : `the agent began a new one, ${this.startedInstead}`
+    return `${this.agent}: no session ${this.id}: ${why}${
+      this.named === undefined
+        ? ""
+        : `. The name "${this.named.name}" of "${this.named.project}" stands for it: forget that in the SessionStore to begin anew`
+    }`
+  }
+}
+
+/**
+ * The run went well, and its conversation could not be remembered under its name: the next run would not find it there.
+ * `partial` has the answer and, in `session`, what `SessionStore` can bind once the `cause` is gone. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * const answer = Agent.run(
+ *   AgentRequest.make({ prompt: "Review the staged diff", session: Session.named("my-app", "review") })
+ * ).pipe(
+ *   Effect.map(({ text }) => text),
+ *   Effect.catchTag("AgentSessionUnbound", (error) =>
+ *     Effect.as(Effect.logWarning(error.message), error.partial.text))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentSessionUnbound
+  extends Schema.TaggedError<AgentSessionUnbound>("effect-agents/AgentError/AgentSessionUnbound")(
+    "AgentSessionUnbound",
+    { ...after, project: Schema.String, name: Schema.String, cause: Schema.Defect }
+  )
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: done, but not remembered as "${this.name}" of "${this.project}": ${this.detail}`
   }
 }
 
@@ -671,12 +847,16 @@ export const AgentError = Schema.Union(
   AgentSpawnError,
   AgentInputTooLarge,
   AgentUnsupported,
+  AgentSessionBusy,
+  AgentSessionConflict,
+  AgentSessionStoreError,
   AgentNotAuthenticated,
   AgentRateLimited,
   AgentOverloaded,
   AgentTurnFailed,
   AgentFlagRejected,
   AgentSessionNotFound,
+  AgentSessionUnbound,
   AgentIncomplete,
   AgentFailed,
   AgentLineTooLong,

@@ -185,11 +185,11 @@ export type Attachment = typeof Attachment.Type
  * | `permission` | what the agent may do without asking | `ReadOnly` |
  * | `tools` | what it may use beyond that without asking, and what it may not: see `ToolRule` | none |
  * | `mcpServers` | MCP servers by name; their tools need a rule unless `permission` covers them | none |
- * | `cwd` | working directory | the host's |
+ * | `cwd` | working directory | the host's; of a named session the last one |
  * | `addDirs` | further directories that it may use | none |
  * | `env` | variables of the agent and all it starts | none |
  * | `envPolicy` | which of the host's variables it sees | `minimal` |
- * | `session` | new, resume or fork | new |
+ * | `session` | new, resume, fork, or the one of a name | new |
  * | `outputSchema` | a JSON schema that the answer must have; the value is in the outcome's `structured` | none |
  * | `interactive` | whether the run takes messages and interrupts while it goes on (`AgentRun.send`) | `false` |
  * | `extraArgs` | added to the command line unchecked: what they do is yours | none |

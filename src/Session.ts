@@ -59,6 +59,38 @@ export class SessionRef extends Schema.Class<SessionRef>("effect-agents/Session/
   cwd: Schema.String
 }) {}
 
+/** Milliseconds since the epoch that a `Date` can hold. */
+const Time = Schema.Number.pipe(Schema.between(0, 8.64e15))
+
+/**
+ * What is remembered of a named conversation: which agent keeps it under which `id`, and where its last run worked
+ * (`cwd`, absolute). `created` and `updated` are milliseconds since the epoch.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { Session } from "effect-agents"
+ * import { SessionStore } from "effect-agents"
+ *
+ * const line = (record: Session.SessionRecord) => `${record.project}/${record.name}: ${record.agent} ${record.id}`
+ *
+ * const all = Effect.flatMap(SessionStore.SessionStore, (store) => Effect.map(store.list, (found) => found.map(line)))
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export class SessionRecord extends Schema.Class<SessionRecord>("effect-agents/Session/SessionRecord")({
+  project: Schema.String,
+  name: Schema.String,
+  agent: Schema.String,
+  id: SessionId,
+  cwd: Schema.String,
+  created: Time,
+  updated: Time
+}) {}
+
 /**
  * A new conversation; `id` only for agents that take one from the caller (a UUID).
  *
@@ -116,6 +148,35 @@ export const Resume = Schema.TaggedStruct("Resume", { id: SessionId, agent: Sche
 export const Fork = Schema.TaggedStruct("Fork", { id: SessionId, agent: Schema.optional(Schema.String) })
 
 /**
+ * The conversation that has this name in this project: begun when there is none, else continued, or branched off with
+ * `fork`, after which the name stands for the branch. Names are of any form and length, and told apart to the letter.
+ *
+ * One run at a time: while another one holds the name, in this process or in another, a run fails with
+ * `AgentSessionBusy`. A name belongs to the agent that began its conversation; any other fails with
+ * `AgentSessionConflict`. Where `cwd` is left out, the run works where the last one did. What is remembered, and where:
+ * `SessionStore`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { AgentRequest, Session } from "effect-agents"
+ *
+ * const request = AgentRequest.make({
+ *   prompt: "Review what has changed since we last spoke",
+ *   session: Session.Named.make({ project: "my-app", name: "review" })
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Named = Schema.TaggedStruct("Named", {
+  project: Schema.String,
+  name: Schema.String,
+  fork: Schema.optional(Schema.Boolean)
+})
+
+/**
  * What a request says about its conversation.
  *
  * **Example**
@@ -132,7 +193,7 @@ export const Fork = Schema.TaggedStruct("Fork", { id: SessionId, agent: Schema.o
  * @since 0.1.0
  * @category models
  */
-export const Session = Schema.Union(New, Resume, Fork)
+export const Session = Schema.Union(New, Resume, Fork, Named)
 
 /**
  * A value of the schema `Session`.
@@ -209,6 +270,29 @@ export const resume = (session: string | Pick<SessionRef, "agent" | "id">): Sess
  * @category constructors
  */
 export const fork = (session: string | Pick<SessionRef, "agent" | "id">): Session => Fork.make(referred(session))
+
+/**
+ * The conversation of this name: see `Named`. With `fork: true` a branch of it, which takes over the name; where there is
+ * none yet, one is begun all the same.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Agent, AgentRequest, Session } from "effect-agents"
+ *
+ * // Every call goes on where the last one ended, in whatever process that was.
+ * const review = (prompt: string) =>
+ *   Agent.run(AgentRequest.make({ prompt, session: Session.named("my-app", "review") }))
+ * ```
+ *
+ * @since 0.1.0
+ * @category constructors
+ */
+export const named = (
+  project: string,
+  name: string,
+  options?: { readonly fork?: boolean | undefined }
+): Session => Named.make({ project, name, ...(options?.fork === true ? { fork: true } : {}) })
 
 const referred = (session: string | Pick<SessionRef, "agent" | "id">) =>
   typeof session === "string" ? { id: session } : { id: session.id, agent: session.agent }

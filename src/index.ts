@@ -104,11 +104,18 @@ export * as NodeProcessTree from "./NodeProcessTree.js"
 export * as ProcessTree from "./ProcessTree.js"
 
 /**
- * Which conversation a run belongs to: new, resumed or forked.
+ * Which conversation a run belongs to: new, resumed, forked, or the one of a name.
  *
  * @since 0.1.0
  */
 export * as Session from "./Session.js"
+
+/**
+ * Where named sessions are remembered.
+ *
+ * @since 0.1.0
+ */
+export * as SessionStore from "./SessionStore.js"
 
 /**
  * How a process tree is ended, as data: the policy before, the report after.

@@ -1,17 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as AgentDriver from "effect-agents/AgentDriver"
-import type * as AgentRequest from "effect-agents/AgentRequest"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
 import * as Session from "effect-agents/Session"
 import { ask, context, uuid, words } from "./replay.js"
 
-const planOf = <S>(driver: AgentDriver.AgentDriver<S>, request: AgentRequest.AgentRequest): AgentDriver.Plan =>
+const planOf = <S>(driver: AgentDriver.AgentDriver<S>, request: AgentDriver.Request): AgentDriver.Plan =>
   Either.getOrThrowWith(driver.plan(request, context), (error) => new Error(error.message))
 
-const refusal = <S>(driver: AgentDriver.AgentDriver<S>, request: AgentRequest.AgentRequest, platform = "linux") =>
+const refusal = <S>(driver: AgentDriver.AgentDriver<S>, request: AgentDriver.Request, platform = "linux") =>
   Either.match(driver.plan(request, { ...context, platform }), {
     onLeft: (error) => error,
     onRight: (plan) => new Error(`planned: ${words(plan).join(" ")}`)
@@ -30,9 +29,9 @@ const lacks = (args: ReadonlyArray<string>, ...unwanted: ReadonlyArray<string>):
   unwanted.forEach((arg) => assert.notInclude(args, arg))
 
 const everyone = [
-  ["claude", (request: AgentRequest.AgentRequest) => planOf(Claude.driver, request)],
-  ["codex", (request: AgentRequest.AgentRequest) => planOf(Codex.driver, request)],
-  ["copilot", (request: AgentRequest.AgentRequest) => planOf(Copilot.driver, request)]
+  ["claude", (request: AgentDriver.Request) => planOf(Claude.driver, request)],
+  ["codex", (request: AgentDriver.Request) => planOf(Codex.driver, request)],
+  ["copilot", (request: AgentDriver.Request) => planOf(Copilot.driver, request)]
 ] as const
 
 describe.each(everyone)("%s", (_, plan) => {

@@ -1,15 +1,15 @@
 import * as Schema from "effect/Schema"
 import type * as AgentDriver from "effect-agents/AgentDriver"
 import * as AgentEvent from "effect-agents/AgentEvent"
-import * as AgentRequest from "effect-agents/AgentRequest"
 import { readFileSync } from "node:fs"
+import * as Request from "../utils/Request.js"
 
 export const uuid = "6f2d3c1a-0b57-4d6e-9a55-2f1c3d4e5f60"
 
 export const context: AgentDriver.PlanContext = { uuid, cwd: "/project", platform: "linux" }
 
-export const ask = (fields: Partial<Parameters<typeof AgentRequest.make>[0]> = {}): AgentRequest.AgentRequest =>
-  AgentRequest.make({ prompt: "do it", ...fields })
+export const ask = (fields: Partial<Parameters<typeof Request.make>[0]> = {}): AgentDriver.Request =>
+  Request.make({ prompt: "do it", ...fields })
 
 const JsonLine = Schema.decodeUnknownSync(
   Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
@@ -29,7 +29,7 @@ export interface Replay {
 export const replay = <S>(
   driver: AgentDriver.AgentDriver<S>,
   lines: ReadonlyArray<AgentDriver.JsonRecord>,
-  request: AgentRequest.AgentRequest = ask()
+  request: AgentDriver.Request = ask()
 ): Replay => {
   const events: Array<AgentEvent.Unstamped> = []
   let state = driver.protocol.initial(request, context)

@@ -169,11 +169,16 @@ const steps = {
     write(2, Buffer.from("fake: nobody answered\n"))
     exit(1)
   },
-  recall: async () => {
-    const all = [...context.turns, context.prompt]
+  keep: () => {
     mkdirSync(scenario.state, { recursive: true })
-    writeFileSync(conversation(context.session), JSON.stringify(all))
-    const text = all.join(" / ")
+    const file = conversation(context.session)
+    writeFileSync(`${file}.part`, JSON.stringify([...context.turns, context.prompt]))
+    renameSync(`${file}.part`, file)
+  },
+  pause: ({ ms }) => pause(ms),
+  recall: async () => {
+    steps.keep()
+    const text = [...context.turns, context.prompt].join(" / ")
     await print([...wire.text(text), ...wire.end(text)])
   },
   forget: () => {

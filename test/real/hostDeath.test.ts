@@ -327,7 +327,9 @@ layer(Layer.provide(Rig.layer, Layer.scopedDiscard(ownState)), {
             )
             yield* expectFailure(`SIGKILL of the launcher${sealed}`, running, { program, seal }, (leader, seen, tree) =>
               Effect.gen(function*() {
-                const main = seen.find(({ command, parent }) => parent === leader && command.startsWith(native))
+                const main = seen.find(({ command, parent }) =>
+                  parent === leader && command.startsWith(native)
+                )
                 if (main === undefined) {
                   return yield* Effect.dieMessage("no CLI under its launcher")
                 }

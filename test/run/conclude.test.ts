@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as AgentRequest from "effect-agents/AgentRequest"
+import type * as AgentDriver from "effect-agents/AgentDriver"
 import * as Claude from "effect-agents/Claude"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Session from "effect-agents/Session"
@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { conclude } from "../../src/internal/run/conclude.js"
+import * as Request from "../utils/Request.js"
 
 const { driver } = Claude
 const asked = "0199a213-81c0-4800-8aa1-bbab2a035a53"
@@ -29,7 +30,7 @@ const report = Teardown.TeardownReport.make({
 })
 
 /** What becomes of a run in which the agent names `session` and answers. */
-const answered = (request: AgentRequest.AgentRequest, session: string, exit = { code: 0, signal: null }) => {
+const answered = (request: AgentDriver.Request, session: string, exit = { code: 0, signal: null }) => {
   const records = [
     { type: "system", subtype: "init", session_id: session, model: "m" },
     { type: "result", subtype: "success", is_error: false, result: "done", session_id: session, usage: {} }
@@ -59,7 +60,7 @@ const answered = (request: AgentRequest.AgentRequest, session: string, exit = { 
   })
 }
 
-const ask = (session: Session.Session) => AgentRequest.make({ prompt: "x", session })
+const ask = (session: Session.Session) => Request.make({ prompt: "x", session })
 
 describe("the end of a run", () => {
   it("is no success when a branch was asked for and the conversation itself went on", () => {

@@ -3,16 +3,16 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type * as AgentDriver from "effect-agents/AgentDriver"
-import * as AgentRequest from "effect-agents/AgentRequest"
 import * as Claude from "effect-agents/Claude"
 import * as Copilot from "effect-agents/Copilot"
+import * as Request from "../utils/Request.js"
 
 const context: AgentDriver.PlanContext = { uuid: "u", cwd: "/", platform: "linux" }
 
 const read = <S>(driver: AgentDriver.AgentDriver<S>, records: ReadonlyArray<AgentDriver.JsonRecord>) => {
   const { protocol } = driver
   const events = []
-  let state = protocol.initial(AgentRequest.make({ prompt: "x" }), context)
+  let state = protocol.initial(Request.make({ prompt: "x" }), context)
   const began = performance.now()
   for (const record of records) {
     const step = protocol.step(state, record)

@@ -33,7 +33,7 @@ const asking: ReadonlyArray<string> = ["--permission-mode", "default", "--strict
 /** These start a session in the background and return: nothing would own it. */
 const escaping = ["--bg", "--background"]
 
-const session = (request: AgentRequest.AgentRequest, context: AgentDriver.PlanContext): ReadonlyArray<string> => {
+const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext): ReadonlyArray<string> => {
   const asked = request.session
   switch (asked._tag) {
     case "New":

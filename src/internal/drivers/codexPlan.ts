@@ -3,7 +3,6 @@ import * as Either from "effect/Either"
 import * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
-import type * as Session from "../../Session.js"
 import * as Attachments from "./attachments.js"
 import { type Said, sandbox } from "./codexServerPlan.js"
 import * as CodexTools from "./codexTools.js"
@@ -64,10 +63,10 @@ const server = (request: AgentRequest.AgentRequest): ReadonlyArray<CommandLine.P
 
 /** What a request wants of the model, on the command line of a run that takes nothing else. */
 const exec = (
-  request: AgentRequest.AgentRequest,
+  request: AgentDriver.Request,
   instructions: string | undefined
 ): ReadonlyArray<CommandLine.Piece> => [
-  ...CommandLine.flags("exec", ...continued(request.session), "--json"),
+  ...CommandLine.flags("exec", ...continued(request), "--json"),
   // A flag that comes twice is refused.
   ...CommandLine.flags(
     ...permission[request.permission].filter((flag) => flag !== anywhere || !request.extraArgs.includes(anywhere))
@@ -93,7 +92,7 @@ const exec = (
 /** Longer instructions (quoted, in UTF-16 units, at most three bytes each) travel with the prompt: it has no limit. */
 const longestInstructions = 40_000
 
-const continued = (session: Session.Session): ReadonlyArray<string> =>
+const continued = ({ session }: AgentDriver.Request): ReadonlyArray<string> =>
   session._tag === "New" ? [] : [session._tag === "Resume" ? "resume" : "fork", session.id]
 
 const files = ({ outputSchema, systemReplace }: AgentRequest.AgentRequest): AgentDriver.Plan["files"] => [

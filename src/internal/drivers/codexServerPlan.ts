@@ -25,7 +25,7 @@ export const sandbox: Readonly<Record<AgentRequest.Permission, "read-only" | "wo
  * What is asked: whatever the sandbox would not let the model do. Without somebody to ask, and without a sandbox,
  * nothing. (With `untrusted` it would ask more, and what is allowed would stay inside of the sandbox all the same.)
  */
-const policy = ({ permission }: AgentRequest.AgentRequest, { dialogue }: AgentDriver.PlanContext): string =>
+const policy = ({ permission }: AgentDriver.Request, { dialogue }: AgentDriver.PlanContext): string =>
   dialogue?.approvals !== true || permission === "Bypass" ? "never" : "on-request"
 
 export const text = (text: string): Record_ => ({ type: "text", text, text_elements: [] })
@@ -37,7 +37,7 @@ export interface Said {
 }
 
 const thread = (
-  request: AgentRequest.AgentRequest,
+  request: AgentDriver.Request,
   context: AgentDriver.PlanContext,
   { instructions }: Said
 ): Opening["thread"] => {
@@ -60,7 +60,7 @@ const thread = (
 }
 
 export const opening = (
-  request: AgentRequest.AgentRequest,
+  request: AgentDriver.Request,
   context: AgentDriver.PlanContext,
   said: Said
 ): Opening => ({

@@ -26,7 +26,7 @@ const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>
   Bypass: ["--allow-all"]
 }
 
-const session = (request: AgentRequest.AgentRequest, context: AgentDriver.PlanContext): ReadonlyArray<string> =>
+const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext): ReadonlyArray<string> =>
   request.session._tag === "New"
     ? ["--session-id", request.session.id ?? context.uuid]
     // Unlike `--session-id`, it does not begin a new one when there is none.

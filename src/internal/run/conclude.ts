@@ -3,7 +3,6 @@ import * as Either from "effect/Either"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
-import type * as AgentRequest from "../../AgentRequest.js"
 import * as Session from "../../Session.js"
 import type * as Teardown from "../../Teardown.js"
 import type { Beyond } from "./limits.js"
@@ -20,7 +19,7 @@ export type Stopped =
 /** What a turn leaves to conclude from, while the process may live on. */
 interface TurnFacts<S> {
   readonly driver: AgentDriver.AgentDriver<S>
-  readonly request: AgentRequest.AgentRequest
+  readonly request: AgentDriver.Request
   readonly cwd: string
   readonly state: S
   readonly started: boolean
@@ -238,7 +237,7 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
   )
 }
 
-const sessionIdOf = (request: AgentRequest.AgentRequest): string | undefined => request.session.id
+const sessionIdOf = (request: AgentDriver.Request): string | undefined => request.session.id
 
 const lastWords = (stderr: string): string | undefined => {
   const lines = stderr.split("\n").map((line) => line.trim()).filter((line) => line.length > 0)

@@ -1,5 +1,6 @@
 /** Several turns of one conversation: in one process where the agent has a dialogue, else in one process a turn. */
 import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -11,7 +12,9 @@ import * as AgentRequest from "../../AgentRequest.js"
 import type * as AgentRun from "../../AgentRun.js"
 import type * as Conversation from "../../Conversation.js"
 import * as Session from "../../Session.js"
-import * as run from "./run.js"
+import type * as SessionStore from "../../SessionStore.js"
+import * as named from "./named.js"
+import type * as run from "./run.js"
 
 export type Fields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt">
 
@@ -24,27 +27,34 @@ const sessionOf = (partial: unknown): Option.Option<Session.SessionRef> =>
 
 export const make = Effect.fnUntraced(function*<S, E, R>(
   driver: AgentDriver.AgentDriver<S>,
+  store: Context.Tag.Service<SessionStore.SessionStore>,
   layerOptions: run.Options,
   fields: Fields,
   runOptions: AgentRun.Options<E, R>
 ) {
-  type Live = Effect.Effect.Success<ReturnType<typeof run.open<S, E, R>>>
+  type Live = Effect.Effect.Success<ReturnType<typeof named.open<S, E, R>>>
   const scope = yield* Effect.scope
-  const context = yield* Effect.context<Effect.Effect.Context<ReturnType<typeof run.open<S, E, R>>>>()
+  const context = yield* Effect.context<Effect.Effect.Context<ReturnType<typeof named.open<S, E, R>>>>()
   const oneAtATime = yield* Effect.makeSemaphore(1)
   const keep = driver.protocol.tell !== undefined
   let session: Session.SessionRef | undefined
   let process: { readonly live: Live; readonly scope: Scope.CloseableScope } | undefined
 
+  /** What goes by a name goes on by it: others may have it between the turns. */
+  const later = (session: Session.SessionRef): Session.Session =>
+    fields.session?._tag === "Named"
+      ? Session.named(fields.session.project, fields.session.name)
+      : Session.resume(session)
+
   const request = (prompt: string) =>
     AgentRequest.make({
       ...fields,
       prompt,
-      ...(session === undefined ? {} : { session: Session.resume(session) })
+      ...(session === undefined ? {} : { session: later(session) })
     })
 
   const open = (prompt: string, scope: Scope.Scope) =>
-    run.open(driver, layerOptions, request(prompt), runOptions, keep).pipe(
+    named.open(driver, store, layerOptions, request(prompt), runOptions, keep).pipe(
       Effect.mapInputContext((input: typeof context) => input),
       Scope.extend(scope),
       Effect.provide(context)

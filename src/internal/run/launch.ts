@@ -21,7 +21,7 @@ const baseOf = (host: ProcessTree.Host): string => host.cwd === "" ? "/" : host.
 
 const planning = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  request: AgentRequest.AgentRequest,
+  request: AgentDriver.Request,
   host: ProcessTree.Host,
   dialogue: AgentDriver.PlanContext["dialogue"]
 ) {
@@ -48,7 +48,7 @@ const planning = Effect.fnUntraced(function*<S>(
 /** What would be started for a request, without starting anything. */
 export const plan = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  request: AgentRequest.AgentRequest
+  request: AgentDriver.Request
 ) {
   const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
   const dialogue = request.interactive ? { approvals: false, keep: false } : undefined
@@ -205,7 +205,7 @@ export const launch = Effect.fnUntraced(function*<S>(
     readonly program: string | undefined
     readonly dialogue: AgentDriver.PlanContext["dialogue"]
   },
-  request: AgentRequest.AgentRequest
+  request: AgentDriver.Request
 ) {
   const agent = driver.name
   const spawner = yield* ProcessTree.Spawner

@@ -16,7 +16,6 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
-import type * as AgentRequest from "../../AgentRequest.js"
 import type * as AgentRun from "../../AgentRun.js"
 import * as Session from "../../Session.js"
 import { inBackground } from "../background.js"
@@ -34,6 +33,15 @@ import * as Reading from "./reading.js"
 
 export interface Options extends AgentRun.Settings {
   readonly program?: string | undefined
+  readonly follower?: Follower | undefined
+}
+
+/** Who wants to know of the conversation of a run: when the agent names it, and when the run has ended. */
+export interface Follower {
+  readonly named: (session: Session.SessionRef) => Effect.Effect<void>
+  readonly concluded: <E>(
+    outcome: Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E>
+  ) => Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E>
 }
 
 const settle = (layer: Options, run: AgentRun.Settings) => ({
@@ -71,7 +79,7 @@ interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session
 export const open = Effect.fnUntraced(function*<S, E, R>(
   driver: AgentDriver.AgentDriver<S>,
   layerOptions: Options,
-  request: AgentRequest.AgentRequest,
+  request: AgentDriver.Request,
   runOptions: AgentRun.Options<E, R>,
   keep: boolean
 ) {
@@ -172,9 +180,11 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       if (firstNamed) reading.named = true
       reading.blocked = true
       const stamped = unstamped.map((event): AgentEvent.AgentEvent => ({ ...event, at, seq: reading.seq++ }))
-      return Effect.suspend(() =>
-        firstNamed ? Deferred.succeed(session, Session.SessionRef.make({ agent, id: named, cwd })) : Effect.void
-      ).pipe(
+      return Effect.suspend(() => {
+        if (!firstNamed) return Effect.void
+        const ref = Session.SessionRef.make({ agent, id: named, cwd })
+        return Effect.zipRight(layerOptions.follower?.named(ref) ?? Effect.void, Deferred.succeed(session, ref))
+      }).pipe(
         Effect.zipRight(acts.length === 0 ? Effect.void : Effect.all(acts, { discard: true })),
         Effect.zipRight(terminal === undefined ? Effect.void : turnOver),
         Effect.zipRight(keep && terminal !== undefined ? hand(stamped, terminal, at) : turn.events.offer(stamped)),
@@ -294,7 +304,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Effect.zipRight(Effect.suspend(() => Deferred.interrupt(turn.outcome)))
     )
   )
-  yield* work.pipe(
+  yield* (layerOptions.follower?.concluded(work) ?? work).pipe(
     Effect.onExit((exit) =>
       Deferred.done(result, exit).pipe(
         Effect.zipRight(
@@ -388,14 +398,3 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   }
   return live
 })
-
-export const start = <S, E, R>(
-  driver: AgentDriver.AgentDriver<S>,
-  layerOptions: Options,
-  request: AgentRequest.AgentRequest,
-  runOptions: AgentRun.Options<E, R>
-) =>
-  Effect.map(open(driver, layerOptions, request, runOptions, false), (live): AgentRun.AgentRun<E> => {
-    const { agent, first, outcome, session, tree } = live
-    return { agent, events: first.events, outcome, session, tree, send: first.send, interrupt: first.interrupt }
-  })
