@@ -30,6 +30,16 @@ export interface Key {
 }
 
 /**
+ * A name that is held: until the end of the scope, or until `release` is run.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Lease {
+  readonly release: Effect.Effect<void>
+}
+
+/**
  * A store of named sessions.
  *
  * - `get`: what is remembered. Nothing only where nothing is: what cannot be read is an error.
@@ -39,8 +49,8 @@ export interface Key {
  *   was never begun.
  * - `forget`: the name is free again, for any agent; the conversation itself stays where the agent keeps it. A run that is
  *   going on goes on.
- * - `lease`: takes the name for as long as the scope, or until the effect that it returns is run. Runs do so by themselves,
- *   before they look the session up and until their processes have ended.
+ * - `lease`: takes the name, or fails at once. Runs do so by themselves, before they look the session up and until their
+ *   processes have ended.
  *
  * **Example**
  *
@@ -71,7 +81,7 @@ export class SessionStore extends Context.Tag("effect-agents/SessionStore")<Sess
     key: Key,
     agent: string
   ) => Effect.Effect<
-    Effect.Effect<void>,
+    Lease,
     AgentError.AgentSessionBusy | AgentError.AgentSessionStoreError,
     Scope.Scope
   >

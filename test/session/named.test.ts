@@ -339,7 +339,7 @@ conformance("the store of an agent", ({ layer, name, request }) => {
         const own = (yield* list).filter((record) => record.project === project)
         assert.deepStrictEqual(own.map(({ agent, name }) => [agent, name]), [[name, "x"]])
         yield* forget({ project, name: "x" })
-      }).pipe(Effect.provide(SessionStore.layer), Effect.provide(NodeProcessTree.layer))
+      }).pipe(Effect.provide(Layer.provide(SessionStore.layer, NodeProcessTree.layer)))
       assert.strictEqual((yield* Effect.provide(ask(project, state, "Two"), layer())).text, "Two")
     }))
 })

@@ -15,7 +15,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Fakes from "../utils/Fakes.js"
 import * as Host from "../utils/Host.js"
-import { aliveWith, makeMark, waitUntil } from "../utils/Processes.js"
+import type { Seen } from "../utils/Processes.js"
+import { aliveWith, isAlive, makeMark, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import type { Input } from "./hostProgram.js"
 import { inFiles, store } from "./support.js"
@@ -28,6 +29,13 @@ const recordIn = (directory: string) =>
   Effect.flatMap(store, ({ get }) => get(shared)).pipe(
     Effect.map(Option.getOrUndefined),
     Effect.provide(inFiles(directory))
+  )
+
+const signal = (processes: ReadonlyArray<Seen>, name: NodeJS.Signals) =>
+  Effect.forEach(
+    processes,
+    (seen) => Effect.whenEffect(Effect.sync(() => process.kill(seen.pid, name)), isAlive(seen)),
+    { discard: true }
   )
 
 const rounds = 10
@@ -78,61 +86,71 @@ describe("one named session", () => {
     120_000
   )
 
-  it.scopedLive(
-    "of a host that was killed goes on in the next one, once nothing of the first is left",
-    () =>
-      Effect.gen(function*() {
-        const directory = yield* TempDir.make
-        const sessions = join(directory, "sessions")
-        const state = join(directory, "state")
-        const mark = yield* makeMark
-        const host = yield* start({
-          directory: sessions,
-          scenario: {
-            state,
-            mark,
-            steps: [{ do: "start" }, { do: "keep" }, { do: "spawn", kinds: ["tree", "setsid"] }, { do: "idle" }]
-          },
-          prompts: ["First"]
-        })
-        yield* waitUntil("the session is bound", Effect.map(recordIn(sessions), (record) => record !== undefined), {
-          deadline: "60 seconds"
-        })
-        yield* waitUntil(
-          "the turn is kept",
-          Effect.sync(() => existsSync(state) && readdirSync(state).some((name) => name.endsWith(".json")))
-        )
-        const id = (yield* recordIn(sessions))?.id
-        yield* host.signal("SIGKILL")
-        yield* host.exit
+  for (const [who, guarded] of [["", true], [" together with its guard", false]] as const) {
+    it.scopedLive(
+      `of a host that was killed${who} goes on in the next one, once nothing of the first is left`,
+      () =>
+        Effect.gen(function*() {
+          const directory = yield* TempDir.make
+          const sessions = join(directory, "sessions")
+          const state = join(directory, "state")
+          const mark = yield* makeMark
+          const host = yield* start({
+            directory: sessions,
+            scenario: {
+              state,
+              mark,
+              steps: [{ do: "start" }, { do: "keep" }, { do: "spawn", kinds: ["tree", "setsid"] }, { do: "idle" }]
+            },
+            prompts: ["First"]
+          })
+          yield* waitUntil("the session is bound", Effect.map(recordIn(sessions), (record) => record !== undefined), {
+            deadline: "60 seconds"
+          })
+          yield* waitUntil(
+            "the turn is kept",
+            Effect.sync(() => existsSync(state) && readdirSync(state).some((name) => name.endsWith(".json")))
+          )
+          const id = (yield* recordIn(sessions))?.id
+          const guards = (yield* aliveWith("guardMain.js")).filter(({ parent }) => parent === host.pid)
+          assert.strictEqual(guards.length, 1)
+          if (!guarded) yield* signal(guards, "SIGSTOP")
+          yield* host.signal("SIGKILL")
+          yield* host.exit
+          if (!guarded) {
+            yield* signal(guards, "SIGKILL")
+            assert.notStrictEqual((yield* aliveWith(mark)).length, 0)
+          }
 
-        const next = AgentRequest.make({
-          prompt: "Second",
-          session: Session.named(shared.project, shared.name),
-          env: Fakes.environment({ name: "TALK", state })
-        })
-        const [text, left] = yield* Effect.scoped(Effect.gen(function*() {
-          const run = yield* Agent.start(next)
-          // It has begun: who holds the conversation must have gone before that.
-          const left = yield* aliveWith(mark)
-          const events = yield* Stream.runCollect(run.events)
-          assert.isAbove(events.length, 0)
-          const outcome = yield* run.outcome
-          assert.strictEqual(outcome.session.id, id)
-          return [outcome.text, left] as const
-        })).pipe(
-          Effect.provide(
-            Claude.layer({ program: Fakes.program("claude") }).pipe(
-              Layer.provide(inFiles(sessions)),
-              Layer.provide(NodeProcessTree.layer)
+          const next = AgentRequest.make({
+            prompt: "Second",
+            session: Session.named(shared.project, shared.name),
+            env: Fakes.environment({ name: "TALK", state })
+          })
+          const [text, left] = yield* Effect.scoped(Effect.gen(function*() {
+            const run = yield* Agent.start(next)
+            // It has begun: who holds the conversation must have gone before that.
+            const left = yield* aliveWith(mark)
+            const events = yield* Stream.runCollect(run.events)
+            assert.isAbove(events.length, 0)
+            const outcome = yield* run.outcome
+            assert.strictEqual(outcome.session.id, id)
+            return [outcome.text, left] as const
+          })).pipe(
+            Effect.provide(
+              Claude.layer({ program: Fakes.program("claude") }).pipe(
+                Layer.provide(inFiles(sessions)),
+                // Nobody sweeps but who takes the session over.
+                Layer.provide(NodeProcessTree.layerWith({ sweepStale: false }))
+              )
             )
           )
-        )
-        assert.deepStrictEqual(left, [])
-        assert.strictEqual(text, "First / Second")
-      }),
-    60_000
-  )
+          assert.deepStrictEqual(left, [])
+          assert.strictEqual(text, "First / Second")
+        }),
+      60_000
+    )
+  }
 
   it.scopedLive(
     "of a host that is killed again and again loses no turn that it was told of",

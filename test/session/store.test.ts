@@ -117,7 +117,7 @@ for (const [title, layer] of Object.entries(stores)) {
           assert.match(error.message, /"\.\.\/review" of "My App" is held by .* since \d{4}-/)
           yield* lease({ ...key, name: "another" }, "claude")
         }))
-        const release = yield* lease(key, "claude")
+        const { release } = yield* lease(key, "claude")
         yield* release
         yield* lease(key, "claude")
         // What was released once has nothing to do with those that come after.

@@ -111,7 +111,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   }
   const { name, project } = request.session
   const key = { project, name }
-  const release = yield* store.lease(key, driver.name)
+  const { release } = yield* store.lease(key, driver.name)
   return yield* lookUp(driver.name, store, request).pipe(
     Effect.zip(follow(store, key, release)),
     Effect.flatMap(([request, follower]) => run.open(driver, { ...options, follower }, request, runOptions, keep)),

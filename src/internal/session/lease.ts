@@ -47,7 +47,7 @@ export interface Wanted {
 }
 
 /**
- * Takes a lease for as long as the scope, or until what it returns is run. Does not wait for other runs, only for what a
+ * Takes a lease for as long as the scope, or until it is released. Does not wait for other runs, only for what a
  * host that was killed has left, while that is being ended.
  */
 export const make = (
@@ -126,7 +126,7 @@ export const make = (
         Effect.catchAll(remove(file), (error) => Effect.logWarning(`a session stays held: ${error.message}`))
       )
       yield* Effect.addFinalizer(() => release)
-      return Option.some(release)
+      return Option.some({ release })
     }
     yield* remove(file)
     return Option.none()
@@ -140,8 +140,8 @@ export const make = (
       const [living] = yield* Effect.filter(entries, isAlive)
       if (living !== undefined) return yield* busy(wanted, living)
       const number = 1 + Math.max(0, ...entries.map((entry) => entry.number))
-      const release = yield* claim(path.join(wanted.directory, String(number)), text)
-      if (Option.isSome(release)) return release.value
+      const lease = yield* claim(path.join(wanted.directory, String(number)), text)
+      if (Option.isSome(lease)) return lease.value
     }
     return yield* new AgentError.AgentSessionStoreError({
       reason: "io",

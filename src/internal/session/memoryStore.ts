@@ -35,7 +35,7 @@ export const make = Effect.gen(function*() {
       }
       const release = yield* Effect.once(Ref.update(held, HashMap.remove(key)))
       yield* Effect.addFinalizer(() => release)
-      return release
+      return { release }
     }, Effect.uninterruptible)
   }
 })
