@@ -29,7 +29,7 @@ const hear = (state: State, lines: ReadonlyArray<AgentDriver.JsonRecord>): Heard
   return { state: steps.at(-1)?.state ?? state, events: steps.flatMap(({ events }) => events), steps }
 }
 
-const begin = (request: AgentRequest.AgentRequest = ask(), at = speaking()) => protocol.initial(request, at)
+const begin = (request: AgentDriver.Request = ask(), at = speaking()) => protocol.initial(request, at)
 
 const threadId = "t"
 const opened = [

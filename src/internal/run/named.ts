@@ -127,7 +127,7 @@ export const start = <S, E, R>(
   request: AgentRequest.AgentRequest,
   runOptions: AgentRun.Options<E, R>
 ) =>
-  Effect.map(open(driver, store, options, request, runOptions, false), (live): AgentRun.AgentRun<E> => {
+  Effect.map(open(driver, store, options, request, runOptions, false), (live: run.Live<E>): AgentRun.AgentRun<E> => {
     const { agent, first, outcome, session, tree } = live
     return { agent, events: first.events, outcome, session, tree, send: first.send, interrupt: first.interrupt }
   })

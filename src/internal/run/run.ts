@@ -70,7 +70,7 @@ export interface Turn<E> {
 }
 
 /** A process that takes one turn, or several. */
-interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session" | "outcome"> {
+export interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session" | "outcome"> {
   readonly first: Turn<E>
   /** One more, once the last one is over. */
   readonly next: (prompt: string) => Effect.Effect<Turn<E>>
