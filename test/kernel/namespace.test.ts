@@ -56,6 +56,7 @@ const watch = () => {
     lives: (each) => rows.some((other) => other.pid === each.pid && other.startTime === each.startTime),
     markOf: () => ({ by: undefined, certain: true }),
     numbersOf: (pid) => numbers.get(pid) ?? [],
+    inodeOf: () => undefined,
     remember: () => {},
     wasThere: () => false,
     pidReuseMs: 0
