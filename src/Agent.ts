@@ -194,7 +194,7 @@ export const layer = <S>(
 export const start = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
   options?: AgentRun.Options<E, R>
-): Effect.Effect<AgentRun.AgentRun<E>, AgentError.AgentError, Agent | R | Scope.Scope> =>
+): Effect.Effect<AgentRun.AgentRun<NoInfer<E>>, AgentError.AgentError, Agent | NoInfer<R> | Scope.Scope> =>
   Effect.flatMap(Agent, (agent) => agent.start(request, options))
 
 /**
@@ -223,8 +223,11 @@ export const start = <E = never, R = never>(
 export const run = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
   options?: AgentRun.Options<E, R>
-): Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E, Agent | Exclude<R, Scope.Scope>> =>
-  Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
+): Effect.Effect<
+  AgentOutcome.AgentOutcome,
+  AgentError.AgentError | NoInfer<E>,
+  Agent | Exclude<NoInfer<R>, Scope.Scope>
+> => Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
 
 /**
  * Runs a request as a stream of its events. The run lives as long as the stream is read: whoever stops reading, ends
@@ -249,8 +252,11 @@ export const run = <E = never, R = never>(
 export const stream = <E = never, R = never>(
   request: AgentRequest.AgentRequest,
   options?: AgentRun.Options<E, R>
-): Stream.Stream<AgentEvent.AgentEvent, AgentError.AgentError | E, Agent | Exclude<R, Scope.Scope>> =>
-  Stream.unwrapScoped(Effect.map(start(request, options), (run) => run.events))
+): Stream.Stream<
+  AgentEvent.AgentEvent,
+  AgentError.AgentError | NoInfer<E>,
+  Agent | Exclude<NoInfer<R>, Scope.Scope>
+> => Stream.unwrapScoped(Effect.map(start(request, options), (run) => run.events))
 
 /**
  * A conversation of several turns, which lives as long as the scope: see `Conversation`. Nothing is started before the
@@ -275,7 +281,7 @@ export const stream = <E = never, R = never>(
 export const conversation = <E = never, R = never>(
   fields: ConversationFields,
   options?: AgentRun.Options<E, R>
-): Effect.Effect<Conversation.Conversation<E>, never, Agent | R | Scope.Scope> =>
+): Effect.Effect<Conversation.Conversation<NoInfer<E>>, never, Agent | NoInfer<R> | Scope.Scope> =>
   Effect.flatMap(Agent, (agent) => agent.conversation(fields, options))
 
 /**
