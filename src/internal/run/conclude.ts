@@ -137,7 +137,9 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
   const agent = driver.name
   const { terminal } = driver.protocol.progress(state)
   const partial = partialOf(facts, { exit, teardown })
-  const badly = facts.exitedAlone && (exit.signal !== null || exit.code !== 0)
+  // A leader that was killed for a limit did not end alone; what it had said before holds all the same.
+  const exceeded = teardown.reason === "limit" ? teardown.exceeded : undefined
+  const badly = facts.exitedAlone && exceeded === undefined && (exit.signal !== null || exit.code !== 0)
 
   const crashed = (detail: string, cause?: unknown) =>
     new AgentError.AgentFailed({
@@ -219,6 +221,11 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
     return succeeded(terminal.stop, terminal.stopDetail)
   }
 
+  if (exceeded !== undefined) {
+    return Either.left(
+      new AgentError.AgentLimitExceeded({ agent, detail: `${exceeded}`, partial: partial(), ...exceeded })
+    )
+  }
   if (facts.interrupted) return succeeded("interrupted")
 
   const cause = driver.protocol.diagnose(state, { exit, stderrTail, noise: facts.noise, records: facts.records })
