@@ -51,7 +51,7 @@ export const write = (results: ReadonlyArray<Result>, facts: ReadonlyArray<strin
   const [before = "", rest = ""] = text.split(begin)
   const [, after = ""] = rest.split(end)
   const body = [
-    `${machine}; a grace of ${graceMs} ms, which the deaf use up.`,
+    `${machine}; ahead of other work. The grace is ${graceMs} ms, which the deaf use up.`,
     ...group(results, ({ column }) => column).map(([column, results]) =>
       [`### ${column === "none" ? "Without a seal, the default" : `seal: "${column}"`}`, "", ...table(results)].join(
         "\n"

@@ -39,6 +39,8 @@ export interface Row {
   readonly root?: boolean
   /** Served by a process that was there before the run. */
   readonly served?: boolean
+  /** Ends before the guard can be there. */
+  readonly early?: boolean
   /** Kills host and guard itself: the next host is to end it. */
   readonly killsHost?: boolean
 }
@@ -98,6 +100,11 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "a ghost: a daemon without environment",
     script: "(cd /; env -i setsid sh -c '\"$0\" \"$1\" >/dev/null 2>&1 &' \"$S\" \"$L\" &)"
+  },
+  {
+    name: "a ghost, while the guard still starts",
+    script: "(cd /; env -i setsid sh -c '\"$0\" \"$1\" >/dev/null 2>&1 &' \"$S\" \"$L\" &)",
+    early: true
   },
   c("a tree of 1,000", "tree=1000", { count: 1000 }),
   c("a tree of 5,000", "tree=5000", { count: 5000, needs: ["private"] }),

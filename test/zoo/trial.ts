@@ -7,6 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Teardown from "effect-agents/Teardown"
 import { existsSync, readFileSync } from "node:fs"
+import { constants } from "node:os"
 import { join } from "node:path"
 import { type Seen, seenAt, waitUntil } from "../utils/Processes.js"
 import * as Group from "./group.js"
@@ -47,6 +48,12 @@ const makeIsGuard = () => {
     if (command.includes("guardMain.js")) known.add(id)
     return known.has(id)
   }
+}
+
+/** Whether a guard has come so far as to listen to signals that Node leaves alone. */
+const isReady = ({ pid }: Seen): boolean => {
+  const caught = /^SigCgt:\s*([\da-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1] ?? "0"
+  return (BigInt(`0x${caught}`) >> BigInt(constants.signals.SIGUSR2 - 1) & 1n) === 1n
 }
 
 const lines = (file: string): number => readFileSync(file, "utf8").split("\n").length - 1
@@ -109,6 +116,7 @@ export const makeStage = Effect.fnUntraced(function*(place: Host.Place, row: Row
         if (failed !== undefined) return Effect.dieMessage(failed)
         return Effect.succeed(
           lines(ledger) >= expected
+            && (row.early === true || row.killsHost === true || group.look(isGuard).every(isReady))
             && (row.state === undefined || group.look(({ state }) => state === row.state, 1).length > 0)
         )
       }),
