@@ -79,8 +79,6 @@ Effect.runFork(
   Effect.zipRight(crowd, program).pipe(
     Effect.flatMap((costs) => Console.log(`costs ${JSON.stringify(costs)}`)),
     Effect.provide(NodeProcessTree.layerWith({ sweepStale: false })),
-    Effect.ensuring(Effect.sync(() => {
-      process.exit()
-    }))
+    Effect.ensuring(Effect.sync((): void => process.exit()))
   )
 )
