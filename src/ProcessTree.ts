@@ -135,7 +135,7 @@ export interface ProcessTree extends Inspectable.Inspectable {
  *
  * - `processes`: how many live at the same time.
  * - `memoryBytes`: what they have in memory, shared pages counted once.
- * - `cpuSeconds`: what they have computed, with those that have ended since.
+ * - `cpuSeconds`: what they have computed, with those that have ended since; exact for a tree in a cgroup.
  * - `openFiles`: how many files, pipes and sockets they have open.
  *
  * Linux only: elsewhere a tree with limits is not started. They are checked by looking, at most a quarter of a

@@ -9,6 +9,7 @@ import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import { spawnSync } from "node:child_process"
@@ -240,9 +241,9 @@ const burner = (ms: number) =>
   `while (process.cpuUsage().user < ${ms}e3); const { system, user } = process.cpuUsage(); console.log((system + user) / 1e6)`
 
 describe("the usage of a tree", { timeout: 60_000 }, () => {
-  const run = (command: Command.Command) =>
+  const run = (command: Command.Command, options?: ProcessTree.StartOptions) =>
     Effect.gen(function*() {
-      const tree = yield* ProcessTree.start(command, { usage: true, teardown: Teardown.immediate })
+      const tree = yield* ProcessTree.start(command, { usage: true, teardown: Teardown.immediate, ...options })
       const told = yield* tree.stdout.pipe(
         Stream.decodeText(),
         Stream.splitLines,
@@ -293,5 +294,37 @@ describe("the usage of a tree", { timeout: 60_000 }, () => {
         return yield* tree.teardown
       }))
       assert.isUndefined(short.usage)
+    }).pipe(Effect.provide(NodeProcessTree.layer)))
+
+  const cgroup = ProcessTree.start(Command.make("true"), { seal: "cgroup" }).pipe(
+    Effect.scoped,
+    Effect.either,
+    Effect.map(Either.match({ onLeft: ({ message }) => message, onRight: () => undefined })),
+    Effect.provide(NodeProcessTree.layer)
+  )
+
+  it.scopedLive("is exact in a cgroup, also of those that no look has seen", () =>
+    Effect.gen(function*() {
+      const missing = yield* cgroup
+      if (missing !== undefined) return yield* Console.log(`skipped: ${missing}`)
+      const script = "for i in 1 2 3 4 5 6 7 8; do echo $( (setsid \"$1\" -e \"$2\" &) ); done; echo done; sleep 60"
+      const { told, usage } = yield* run(sh(script, process.execPath, burner(50)), { seal: "cgroup" })
+      assert.isAbove(told, 0.4)
+      assert.isAtLeast(usage.cpuSeconds, told)
+      assert.isBelow(usage.cpuSeconds, told + 8)
+      const report = yield* Effect.scoped(
+        Effect.flatMap(
+          ProcessTree.start(
+            sh(`while :; do (setsid "$1" -e "$2" >/dev/null &); sleep 0.2; done`, process.execPath, burner(50)),
+            {
+              seal: "cgroup",
+              limits: { cpuSeconds: 1 }
+            }
+          ),
+          (tree) => tree.report
+        )
+      )
+      // Those who have computed have ended: nobody who lives may have a part in it.
+      expectExceeded(report, "cpuSeconds", 1, /^(node|sh|)$/)
     }).pipe(Effect.provide(NodeProcessTree.layer)))
 })

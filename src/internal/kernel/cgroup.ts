@@ -69,6 +69,12 @@ export const kill = (directory: string): boolean =>
 
 const isPopulated = (directory: string): boolean => /^populated 1$/m.test(read(path.join(directory, "cgroup.events")))
 
+/** What all who were ever in a cgroup have computed, to the microsecond and however short they lived. */
+export const cpuSeconds = (directory: string): number | undefined => {
+  const micros = /^usage_usec (\d+)$/m.exec(read(path.join(directory, "cpu.stat")))?.[1]
+  return micros === undefined ? undefined : Number(micros) / 1e6
+}
+
 /** Makes a cgroup, or says why it could not. */
 export const make = (directory: string): string | undefined => {
   try {

@@ -5,6 +5,8 @@ import { now } from "./clock.js"
 import type { Reading } from "./meter.js"
 import * as meter from "./meter.js"
 import type { ProcessTable } from "./processTable.js"
+import type { Sealed } from "./sealed.js"
+import * as sealed from "./sealed.js"
 import type { Found } from "./tracker.js"
 
 /** What somebody wants to know of a tree. `onLimit` is called once, when it has gone beyond one of its limits. */
@@ -30,9 +32,9 @@ const nothing: Reading = {
   exceeded: undefined
 }
 
-export const make = (table: ProcessTable, wanted: Wanted): Gauge => {
+export const make = (table: ProcessTable, wanted: Wanted, seal: Sealed | undefined): Gauge => {
   // No limits: what is being ended already cannot be ended for going beyond them.
-  const own = meter.make({ limits: {}, endedSeconds: 0, now })
+  const own = meter.make({ limits: {}, endedSeconds: 0, now, cpuSeconds: sealed.account(seal) })
   let told = nothing
   let seen = nothing
   return {

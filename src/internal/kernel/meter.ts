@@ -35,6 +35,8 @@ export interface Options {
   /** Seconds that were counted before, of processes that have ended. */
   readonly endedSeconds: number
   readonly now: () => number
+  /** Where somebody keeps the account better: see `cgroup.cpuSeconds`. */
+  readonly cpuSeconds?: (() => number | undefined) | undefined
 }
 
 interface Known {
@@ -55,12 +57,12 @@ const sum = <A>(all: Iterable<A>, of: (one: A) => number): number => {
 
 const ticksOf = ({ row }: Known): number => row.ticks + row.childTicks
 
-export const make = ({ endedSeconds, limits, now }: Options): Meter => {
+export const make = ({ cpuSeconds, endedSeconds, limits, now }: Options): Meter => {
   const known = new Map<string, Known>()
   let ended = Math.round(endedSeconds * ticksPerSecond)
   // What those had used who were not found at the last look, as far as no parent has been seen to answer for it yet.
   let open = 0
-  let ticks = 0
+  let seconds = 0
   let peakProcesses = 0
   let peakMemoryBytes = 0
   let exceeded: Exceeded | undefined
@@ -97,7 +99,8 @@ export const make = ({ endedSeconds, limits, now }: Options): Meter => {
     const late = Math.min(open, taken)
     ended += open - late
     open = Math.max(0, gone - (taken - late))
-    ticks = Math.max(ticks, ended + open + sum(known.values(), ticksOf))
+    const counted = (ended + open + sum(known.values(), ticksOf)) / ticksPerSecond
+    seconds = Math.max(seconds, cpuSeconds?.() ?? counted)
   }
 
   const judge = (living: ReadonlyArray<Known>, memoryBytes: number): Exceeded | undefined => {
@@ -122,7 +125,7 @@ export const make = ({ endedSeconds, limits, now }: Options): Meter => {
     )
     return check("processes", living.length, () => byProgram(living))
       ?? check("memoryBytes", memoryBytes, each(({ memory }) => memory?.bytes ?? 0))
-      ?? check("cpuSeconds", ticks / ticksPerSecond, each((entry) => ticksOf(entry) / ticksPerSecond))
+      ?? check("cpuSeconds", seconds, each((entry) => ticksOf(entry) / ticksPerSecond))
       ?? check("openFiles", sum(files.values(), (count) => count), () => files)
   }
 
@@ -140,8 +143,8 @@ export const make = ({ endedSeconds, limits, now }: Options): Meter => {
       return peakProcesses === 0 ? undefined : {
         peakProcesses,
         peakMemoryBytes,
-        cpuSeconds: ticks / ticksPerSecond,
-        endedSeconds: ended / ticksPerSecond,
+        cpuSeconds: seconds,
+        endedSeconds: cpuSeconds === undefined ? ended / ticksPerSecond : 0,
         exceeded
       }
     }

@@ -310,7 +310,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       now,
       seal: seal === undefined ? undefined : sealed.watch(seal, processes, leader)
     })
-    const measured = wanted === undefined ? gauge.none : gauge.make(processes, wanted)
+    const measured = wanted === undefined ? gauge.none : gauge.make(processes, wanted, seal)
     const stopSampling = wanted === undefined ? () => {} : sampling.get(host).sample({
       id: mark.id,
       rlimit: mark.rlimit === undefined

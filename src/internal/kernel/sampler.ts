@@ -142,7 +142,7 @@ export const make = ({ host, now, tell }: Options): Sampler => {
         now,
         seal: seal === undefined ? undefined : sealed.watch(seal, table, leader)
       }),
-      meter: meter.make({ limits, endedSeconds, now }),
+      meter: meter.make({ limits, endedSeconds, now, cpuSeconds: sealed.account(seal) }),
       limits,
       pause: oftenMs,
       last: undefined

@@ -8,3 +8,7 @@ export type Sealed = { readonly layer: "namespace" } | { readonly layer: "cgroup
 
 export const watch = (sealed: Sealed, table: ProcessTable, leader: Row): Seal =>
   sealed.layer === "namespace" ? namespace.watch(table, leader) : cgroup.watch(sealed.directory)
+
+/** The account that the kernel keeps of those who are in a cgroup. */
+export const account = (sealed: Sealed | undefined): (() => number | undefined) | undefined =>
+  sealed?.layer === "cgroup" ? () => cgroup.cpuSeconds(sealed.directory) : undefined
