@@ -21,7 +21,7 @@ import {
   writeFileSync,
   writeSync
 } from "node:fs"
-import { basename, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Argv from "./argv.mjs"
 import * as Descendants from "./descendants.mjs"
@@ -91,7 +91,7 @@ const stdin = () => input ??= readAll()
 /** What the folder of the run holds at the start. */
 const files = () => {
   const folder = process.env.TMPDIR
-  if (folder === undefined || !basename(folder).startsWith("ea-")) return {}
+  if (folder === undefined || !basename(dirname(folder)).startsWith("ea-")) return {}
   const plain = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
   return Object.fromEntries(plain.map(({ name }) => {
     const path = join(folder, name)

@@ -45,29 +45,31 @@ const hierarchies = [["/sys/fs/cgroup/pids"], ["/sys/fs/cgroup", "/sys/fs/cgroup
 
 const relistsAtMost = 100
 
+const gone = (pid: number): Seen => ({ pid, parent: 0, startTime: 0, state: "X", command: "", dead: true })
+
 /**
  * A list holds somebody of every chain of processes that fork and end, but he may have ended before he is looked at: so
- * it is asked for again until nobody did.
+ * it is asked for again until nobody did. One that always has somebody who ended since is no empty one: it is told as he.
  */
 const lookAt = (list: () => ReadonlyArray<number>): Group["look"] => {
   const buried = new Set<string>()
   return (matters = () => true, atMost = Number.POSITIVE_INFINITY) => {
     for (let lists = 1;; lists++) {
       const found: Array<Seen> = []
-      let moved = false
+      let moved: Seen | undefined
       for (const pid of list()) {
         const seen = seenAt(pid)
         const id = `${pid}:${seen?.startTime}`
-        if (seen === undefined) moved = true
+        if (seen === undefined) moved = gone(pid)
         else if (!seen.dead && matters(seen)) found.push(seen)
         else if (seen.dead && !buried.has(id)) {
           buried.add(id)
-          moved = true
+          moved = seen
         }
         if (found.length >= atMost) break
       }
-      if (found.length > 0 || !moved) return found
-      if (lists > relistsAtMost) throw new Error("the group does not come to rest")
+      if (found.length > 0 || moved === undefined) return found
+      if (lists > relistsAtMost) return [moved]
     }
   }
 }
