@@ -9,6 +9,7 @@ const rooms = {
   plans: modules("internal/drivers/.*"),
   agents: modules("Agent(Run)?", "Conversation", "SessionStore", "internal/(run|session)/.*"),
   drivers: modules("drivers/.*"),
+  fleet: modules("Fleet", "Worktree", "internal/(fleet|worktree)/.*"),
   barrel: modules("index")
 }
 const names = Object.keys(rooms)

@@ -6,7 +6,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer } from "effect"
 import { NodeProcessTree } from "effect-agents"
 
-const examples = ["demo", "timeout", "race", "fanout", "retry", "pipeline"]
+const examples = ["demo", "timeout", "race", "fanout", "retry", "pipeline", "worktrees"]
 
 const runExample = (name: string) =>
   Effect.gen(function*() {

@@ -1,16 +1,20 @@
 /**
- * Two agents at the same task: the first answer counts, the other run is ended with all that it had started.
+ * Two agents at the same task: the first answer counts, the other run is ended with all that it had started, and how that
+ * went is told.
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect } from "effect"
-import { Agent, AgentRequest } from "effect-agents"
+import { Agent, AgentRequest, Fleet } from "effect-agents"
 import * as ScriptedAgent from "./scriptedAgent.js"
 
-const quick = Agent.run(AgentRequest.make({ prompt: "answer 100 forty-two" }))
-const slow = Agent.run(AgentRequest.make({ prompt: "answer 30000 still thinking" }))
-
-const program = Effect.race(slow, quick).pipe(
-  Effect.flatMap((outcome) => Console.log(`winner: ${outcome.text}`))
+const program = Fleet.race({
+  slow: Agent.run(AgentRequest.make({ prompt: "answer 30000 still thinking" })),
+  quick: Agent.run(AgentRequest.make({ prompt: "answer 100 forty-two" }))
+}).pipe(
+  Effect.tap(({ value, winner }) => Console.log(`winner: ${winner}, ${value.text}`)),
+  Effect.flatMap(({ losers }) =>
+    Effect.forEach(losers, ({ name, reports }) => Console.log(`${name}: ${reports.map(String).join(", ")}`))
+  )
 )
 
 program.pipe(Effect.provide(ScriptedAgent.layer), NodeRuntime.runMain)

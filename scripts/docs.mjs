@@ -42,7 +42,13 @@ const exportsOf = (statement) => {
 for (const { source } of [{ source: "src/index.ts" }, ...publicModules]) {
   const file = ts.createSourceFile(source, read(source), ts.ScriptTarget.ES2022, true)
   const place = (node) => `${source}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
+  const overloaded = new Set()
   for (const [name, node] of file.statements.flatMap(exportsOf)) {
+    // The first of several signatures speaks for all.
+    if (ts.isFunctionDeclaration(node)) {
+      if (overloaded.has(name)) continue
+      overloaded.add(name)
+    }
     const doc = lastDoc(node)
     const tags = doc === undefined ? [] : (doc.tags ?? []).map((tag) => tag.tagName.text)
     if (tags.includes("internal")) continue

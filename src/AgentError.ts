@@ -825,6 +825,39 @@ export class AgentLimitExceeded
 }
 
 /**
+ * A pool of runs is full, and so is its queue (see `Fleet.pool`): `live` of `size` places are taken, `waiting` of `queue`
+ * wait for one. Raised before anything is started. Transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Review the staged diff" })).pipe(
+ *   Effect.tapErrorTag("FleetFull", ({ live, waiting }) => Effect.logWarning(`busy: ${live} runs, ${waiting} waiting`))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class FleetFull extends Schema.TaggedError<FleetFull>("effect-agents/AgentError/FleetFull")("FleetFull", {
+  size: Schema.Number,
+  live: Schema.Number,
+  queue: Schema.Number,
+  waiting: Schema.Number
+}) {
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = true
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `the pool is full: ${this.live} of ${this.size} runs are live, ${this.waiting} of ${this.queue} are waiting. `
+      + "Try again later, or give the pool a larger size or queue"
+  }
+}
+
+/**
  * Everything that a run may fail with: the union of the classes above, as a schema that encodes them to JSON.
  *
  * **Example**
@@ -861,7 +894,8 @@ export const AgentError = Schema.Union(
   AgentFailed,
   AgentLineTooLong,
   AgentUnresponsive,
-  AgentLimitExceeded
+  AgentLimitExceeded,
+  FleetFull
 )
 
 /**

@@ -90,6 +90,13 @@ export * as Conversation from "./Conversation.js"
 export * as Copilot from "./drivers/Copilot.js"
 
 /**
+ * Many runs: race, fan-out, a pool with a queue, supervision, private config homes.
+ *
+ * @since 0.1.0
+ */
+export * as Fleet from "./Fleet.js"
+
+/**
  * Process trees on Node: the layers that agents and commands run on.
  *
  * @since 0.1.0
@@ -130,3 +137,10 @@ export * as Teardown from "./Teardown.js"
  * @since 0.1.0
  */
 export * as ToolRule from "./ToolRule.js"
+
+/**
+ * A git worktree as a scoped resource.
+ *
+ * @since 0.1.0
+ */
+export * as Worktree from "./Worktree.js"
