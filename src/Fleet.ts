@@ -235,7 +235,7 @@ export function forEach<X, A, E, R>(
 /**
  * Options of a pool.
  *
- * - `size`: at most so many runs are live.
+ * - `size`: at most so many runs are live; at least 1.
  * - `queue`: at most so many wait for a place; more are refused with `FleetFull`.
  * - `stagger`: starts are at least so far apart.
  *

@@ -8,6 +8,7 @@ import * as AgentRequest from "effect-agents/AgentRequest"
 import * as Fleet from "effect-agents/Fleet"
 import type * as ProcessTree from "effect-agents/ProcessTree"
 import * as Teardown from "effect-agents/Teardown"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -180,6 +181,14 @@ describe("pool", () => {
       assert.deepInclude({ ...error }, { size: 1, live: 1, queue: 1, waiting: 1 })
       yield* Fiber.interrupt(waiter)
       assert.deepStrictEqual(yield* pool.status, { size: 1, live: 1, queue: 1, waiting: 0 })
+    }).pipe(Effect.scoped))
+
+  it.effect("one without a place is a mistake, and not a wait without end", () =>
+    Effect.gen(function*() {
+      for (const options of [{ size: 0, queue: 1 }, { size: Number.NaN, queue: 1 }, { size: 1, queue: -1 }]) {
+        const exit = yield* Effect.exit(Fleet.pool(options))
+        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause), JSON.stringify(options))
+      }
     }).pipe(Effect.scoped))
 
   it.effect("starts are at least so far apart, and whoever is interrupted before his gives the place back", () =>

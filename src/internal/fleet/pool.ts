@@ -37,6 +37,10 @@ interface Options {
 
 export const make = Effect.fnUntraced(function*(options: Options) {
   const { queue, size } = options
+  // With no place at all whoever waits would wait for ever.
+  if (!(size >= 1 && queue >= 0)) {
+    return yield* Effect.dieMessage(`a pool of the size ${size} with a queue of ${queue}: at least 1, and 0`)
+  }
   const scope = yield* Effect.scope
   const gate = yield* makeGate(options.stagger)
   const state = yield* Ref.make<State>({ live: 0, waiting: [] })
