@@ -24,7 +24,10 @@ const same = <A, B>(_: Same<A, B>): void => {}
 
 /** Needs a service and a scope, and may fail. */
 const one = Effect.acquireRelease(One, () => Effect.void).pipe(Effect.filterOrFail((n) => n > 0, () => "none" as const))
-const two = Effect.flatMap(Two, (text) => Effect.if(text === "", { onTrue: () => Effect.fail(0), onFalse: () => Effect.succeed(text) }))
+const two = Effect.flatMap(
+  Two,
+  (text) => Effect.if(text === "", { onTrue: () => Effect.fail(0), onFalse: () => Effect.succeed(text) })
+)
 
 const provided = <A, E>(self: Effect.Effect<A, E, One | Two>) =>
   self.pipe(Effect.provideService(One, 1), Effect.provideService(Two, "two"))
@@ -67,7 +70,9 @@ describe("types", () => {
     const supervised = Fleet.supervise(request, Schedule.tapOutput(Schedule.recurs(1), () => One), {
       approve: () => Effect.zipRight(Two, Effect.fail("no" as const))
     })
-    same<typeof supervised, Effect.Effect<Fleet.Supervised, Fleet.SuperviseFailed | "no", Agent.Agent | One | Two>>(true)
+    same<typeof supervised, Effect.Effect<Fleet.Supervised, Fleet.SuperviseFailed | "no", Agent.Agent | One | Two>>(
+      true
+    )
     const isolated = Fleet.isolated(request)
     type Files = ProcessTree.Spawner | FileSystem.FileSystem | Path.Path | Scope.Scope
     same<
