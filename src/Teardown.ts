@@ -411,7 +411,8 @@ export class Exceeded extends Schema.Class<Exceeded>("effect-agents/Teardown/Exc
  *
  * `verified` is
  *
- * - `empty`: several looks at the process table, a few milliseconds apart, found nothing of the tree alive,
+ * - `empty`: a look at the process table that can have missed nobody found nothing of the tree alive; or several in a
+ *   row, where something is forked all the time,
  * - `survivors`: something is still there, and named in `survivors`,
  * - `not-visible`: this platform cannot see the whole tree, so that nothing is claimed.
  *

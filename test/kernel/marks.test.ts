@@ -23,7 +23,7 @@ const outermost = (thread: number, slot: number): mark.Rlimit => {
   return made
 }
 
-const carried = (value: string, by: mark.Rlimit) => mark.carriesRlimit(limits(value), by)
+const carried = (value: string, by: mark.Rlimit) => mark.carriesRlimit(mark.hardLocksLimit(limits(value)), by)
 
 describe("the limit as a mark", () => {
   it.prop("fits into what every shell can set, and is carried by itself alone", [place, place], ([one, other]) => {
@@ -69,10 +69,10 @@ describe("the limit as a mark", () => {
   it("is the hard limit, whatever the soft one is", () => {
     const own = outermost(4242, 7)
     assert.strictEqual(mark.hardLocksLimit(limits(own.value, "5")), own.value)
-    assert.isTrue(mark.carriesRlimit(limits(own.value, "5"), own))
-    assert.isFalse(mark.carriesRlimit(limits("5", own.value), own))
+    assert.isTrue(mark.carriesRlimit(mark.hardLocksLimit(limits(own.value, "5")), own))
+    assert.isFalse(mark.carriesRlimit(mark.hardLocksLimit(limits("5", own.value)), own))
     for (const text of ["", "Max cpu time unlimited unlimited seconds\n", limits("unlimited"), limits("odd")]) {
-      assert.isFalse(mark.carriesRlimit(text, own))
+      assert.isFalse(mark.carriesRlimit(mark.hardLocksLimit(text), own))
     }
   })
 })

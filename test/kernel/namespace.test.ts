@@ -51,6 +51,7 @@ const watch = () => {
   const table: ProcessTable = {
     rows: () => rows,
     settled: () => true,
+    still: () => false,
     complete: () => true,
     row: (pid) => rows.find((each) => each.pid === pid),
     lives: (each) => rows.some((other) => other.pid === each.pid && other.startTime === each.startTime),

@@ -5,6 +5,9 @@
 import * as Command from "@effect/platform/Command"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import { assert, describe, it } from "@effect/vitest"
+import * as NodeProcessTree from "effect-agents/NodeProcessTree"
+import * as ProcessTree from "effect-agents/ProcessTree"
+import * as Console from "effect/Console"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
@@ -44,14 +47,14 @@ const gone = (mark: string) =>
   )
 
 /** A host and another one beside it, each with one tree of two. */
-const pair = (how: "worker" | "fork") =>
+const pair = (how: "worker" | "fork", seal: ProcessTree.Seal = "none") =>
   Effect.gen(function*() {
     const own = yield* makeMark
     const others = yield* makeMark
     const ended = yield* Deferred.make<void>()
     const program = fileURLToPath(new URL("./threadHost.mjs", import.meta.url))
     const file = join(yield* TempDir.make, "input.json")
-    writeFileSync(file, JSON.stringify({ own: seconds(own), others: seconds(others) }))
+    writeFileSync(file, JSON.stringify({ own: seconds(own), others: seconds(others), seal }))
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const started = spawn(process.execPath, [program, how, file], {
@@ -75,10 +78,20 @@ const pair = (how: "worker" | "fork") =>
     }
   })
 
-describe("a host in a thread", limit, () => {
+/** Why there is no such seal here. */
+const missingSeal = (seal: ProcessTree.Seal) =>
+  ProcessTree.start(Command.make("true"), { seal }).pipe(
+    Effect.scoped,
+    Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined }),
+    Effect.provide(NodeProcessTree.layerWith({ sweepStale: false }))
+  )
+
+describe.each(["none", "namespace", "cgroup"] as const)("a host in a thread, seal: %s", limit, (seal) => {
   it.scopedLive("leaves nothing when the thread is ended, and all others alone", () =>
     Effect.gen(function*() {
-      const { ended, order, others, own, pid } = yield* pair("worker")
+      const missing = yield* missingSeal(seal)
+      if (missing !== undefined) return yield* Console.log(`skipped: ${missing}`)
+      const { ended, order, others, own, pid } = yield* pair("worker", seal)
       const both = yield* guards(pid, 2)
       yield* order("terminate")
       yield* gone(others)
@@ -92,7 +105,9 @@ describe("a host in a thread", limit, () => {
 
   it.scopedLive("leaves nothing when the process is killed, whichever thread had started it", () =>
     Effect.gen(function*() {
-      const { kill, others, own, pid } = yield* pair("worker")
+      const missing = yield* missingSeal(seal)
+      if (missing !== undefined) return yield* Console.log(`skipped: ${missing}`)
+      const { kill, others, own, pid } = yield* pair("worker", seal)
       const both = yield* guards(pid, 2)
       yield* kill
       yield* gone(own)

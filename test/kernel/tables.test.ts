@@ -159,31 +159,53 @@ describe("a tracker", () => {
   const track = (rlimit: boolean) => {
     let rows: ReadonlyArray<Row> | undefined = [leader, host]
     let complete = true
+    let still = true
     let at = 1000
+    const inodes = new Map<number, number>()
+    const noted = new Map<number, number>()
+    let read: ReadonlyArray<number> = []
+    function* each(all: ReadonlyArray<Row>, skip: (pid: number) => boolean) {
+      read = []
+      for (const one of [...all].sort((a, b) => b.pid - a.pid)) {
+        if (skip(one.pid)) continue
+        read = [...read, one.pid]
+        yield one
+      }
+    }
     const table: ProcessTable = {
-      rows: (skip) => rows?.filter(({ pid }) => !skip(pid)).sort((a, b) => b.pid - a.pid),
+      rows: (skip) => rows === undefined ? undefined : each(rows, skip),
       settled: () => true,
+      still: () => still,
       complete: () => complete,
       row: (pid) => rows?.find((each) => each.pid === pid),
       lives: (each) => rows?.some((other) => other.pid === each.pid && other.startTime === each.startTime) === true,
-      markOf: (each) => ({ by: each.command === "marked" ? "rlimit" : undefined, certain: true }),
+      markOf: ({ command }) => ({
+        by: command === "marked" ? "rlimit" : undefined,
+        certain: command !== "hidden",
+        sibling: command === "sibling"
+      }),
       numbersOf: () => [],
-      inodeOf: () => undefined,
-      remember: () => {},
-      wasThere: () => false,
+      inodeOf: (pid) => inodes.get(pid),
+      remember: (_, inode) => noted.set(inode, at),
+      wasThere: (_, inode, before) => (noted.get(inode) ?? before) < before,
       pidReuseMs: 0
     }
     const value = rlimit ? { value: "7", from: 7n, to: 7n } : undefined
-    const tracked = tracker.make({ table, leader, host, mark: { id: "x", rlimit: value }, now: () => at })
+    const tracked = tracker.make({ table, leader, host, mark: { id: "x", rlimit: value }, before: 1000, now: () => at })
     return {
       tracked,
+      inodes,
+      noted,
+      /** Whose rows the last look has read. */
+      read: () => read,
       pids: () => tracked.look().map(({ row: { pid } }) => pid).sort(),
       set: (
         next: ReadonlyArray<Row> | undefined,
-        options?: { readonly complete?: boolean; readonly after?: number }
+        options?: { readonly complete?: boolean; readonly still?: boolean; readonly after?: number }
       ) => {
         rows = next
         complete = options?.complete ?? true
+        still = options?.still ?? true
         at += options?.after ?? 1
       }
     }
@@ -250,6 +272,56 @@ describe("a tracker", () => {
     set([host])
     assert.deepStrictEqual(pids(), [])
     assert.isFalse(tracked.blind())
+  })
+
+  it("does not read those again whose inodes say that they are still strangers, and knows who came in their place", () => {
+    const { inodes, noted, pids, read, set } = track(true)
+    const older = (pid: number) => row(pid, { startTime: 1 })
+    const others = [older(far + 1), older(far + 2), older(far + 3)]
+    for (const number of [1, 2, 3]) inodes.set(far + number, number)
+    // One was noted before the tree was started, one when it had been.
+    noted.set(2, 999).set(3, 1000)
+    set([leader, host, ...others])
+    assert.deepStrictEqual(pids(), [far])
+    assert.deepStrictEqual(read(), [far + 3, far + 1, far])
+    set([leader, host, ...others])
+    assert.deepStrictEqual(pids(), [far])
+    assert.deepStrictEqual(read(), [far])
+    // Each is somebody else now: of the tree.
+    const ours = others.map(({ pid }) => row(pid, { command: "marked" }))
+    for (const { pid } of ours) inodes.set(pid, pid)
+    set([leader, host, ...ours])
+    assert.deepStrictEqual(pids(), [far, far + 1, far + 2, far + 3])
+  })
+
+  it("does not read those again whose marks are of another tree", () => {
+    const { inodes, pids, read, set } = track(true)
+    const sibling = row(far + 1, { command: "sibling" })
+    inodes.set(far + 1, 1)
+    set([leader, host, sibling])
+    assert.deepStrictEqual(pids(), [far])
+    assert.deepStrictEqual(read(), [far + 1, far])
+    assert.deepStrictEqual(pids(), [far])
+    assert.deepStrictEqual(read(), [far])
+    inodes.set(far + 1, 2)
+    set([leader, host, row(far + 1, { command: "marked", startTime: 2000 })])
+    assert.deepStrictEqual(pids(), [far, far + 1])
+  })
+
+  it("is sure of a look only if the machine stood still and nobody hides his marks", () => {
+    const { pids, set, tracked } = track(true)
+    const still = (...options: Parameters<typeof set>): boolean => {
+      set(...options)
+      pids()
+      return tracked.still()
+    }
+    const other = row(far + 1)
+    assert.isTrue(still([leader, host, other]))
+    assert.isFalse(still([leader, host, other], { still: false }))
+    assert.isFalse(still([leader, host, other], { complete: false }))
+    assert.isFalse(still([leader, host, other, row(far + 2, { command: "hidden" })]))
+    assert.isFalse(still(undefined))
+    assert.isTrue(still([leader, host, other]))
   })
 
   it("signals nobody who has become somebody else, nor the host, nor the first process", () => {
@@ -362,7 +434,10 @@ describe("Windows", () => {
 
 describe("the end of a sweep", () => {
   /** How many looks it takes at a table where nobody is found, and which of them count. */
-  const looks = (settled: (look: number) => boolean, deadline = Number.POSITIVE_INFINITY): number => {
+  const looks = (
+    settled: (look: number) => boolean,
+    { deadline = Number.POSITIVE_INFINITY, still = Number.POSITIVE_INFINITY } = {}
+  ): number => {
     let count = 0
     const tracked: tracker.Tracker = {
       leader: () => ({ row: row(2), by: "leader", seal: false }),
@@ -379,7 +454,8 @@ describe("the end of a sweep", () => {
       killSealed: () => false,
       looks: () => count,
       blind: () => false,
-      settled: () => settled(count)
+      settled: () => settled(count),
+      still: () => settled(count) && count >= still
     }
     const killing = kill(makeAccount(), tracked, tracked.look(), () => count >= deadline)
     while (killing.next().done !== true);
@@ -392,5 +468,11 @@ describe("the end of a sweep", () => {
     assert.strictEqual(looks((look) => look % 2 === 0), 12)
   })
 
-  it("comes at the deadline, whatever moves", () => assert.strictEqual(looks(() => false, 40), 40))
+  it("is one look that can have missed nobody", () => {
+    assert.strictEqual(looks(() => true, { still: 1 }), 1)
+    assert.strictEqual(looks(() => true, { still: 3 }), 3)
+    assert.strictEqual(looks((look) => look > 10, { still: 5 }), 11)
+  })
+
+  it("comes at the deadline, whatever moves", () => assert.strictEqual(looks(() => false, { deadline: 40 }), 40))
 })

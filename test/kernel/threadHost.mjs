@@ -11,12 +11,12 @@ import { isMainThread, Worker, workerData } from "node:worker_threads"
 
 // The arguments do not show what the trees do: neither host is one of those that the test looks for.
 const [how, file] = isMainThread ? process.argv.slice(2) : ["in a worker", workerData]
-const { others, own } = JSON.parse(readFileSync(file, "utf8"))
+const { others, own, seal } = JSON.parse(readFileSync(file, "utf8"))
 const isFirst = how === "worker" || how === "fork"
 
 const live = Effect.scoped(
   Effect.zipRight(
-    ProcessTree.start(Command.make("sh", "-c", "setsid sleep $0 & wait", isFirst ? own : others)),
+    ProcessTree.start(Command.make("sh", "-c", "setsid sleep $0 & wait", isFirst ? own : others), { seal }),
     Effect.never
   )
 )

@@ -6,7 +6,10 @@
 import type { Found, Tracker } from "./tracker.js"
 import { key } from "./tracker.js"
 
-/** How many looks in a row must find nobody. Only those count that saw the table stand still: see `Tracker.settled`. */
+/**
+ * How many looks in a row must find nobody. Only those count during which nobody ended: see `Tracker.settled`. One during
+ * which nobody was born either is enough: see `Tracker.still`.
+ */
 const cleanLooks = 6
 const betweenLooks = 2
 
@@ -74,6 +77,7 @@ export function* kill(
   }
   let left = members.length > 0 ? freeze(account, tracker, pastDeadline) : members
   let clean = left.length === 0 && tracker.settled() ? 1 : 0
+  if (clean > 0 && tracker.still()) return left
   const reached = new Set<string>()
   for (;;) {
     const before = seen.size
@@ -95,7 +99,7 @@ export function* kill(
     const killable = left.some((found) => !denied.has(keyOf(found)))
     const sure = !tracker.blind() && tracker.settled()
     clean = killable ? 0 : sure ? clean + 1 : clean
-    if (clean >= cleanLooks || (pastDeadline() && (clean === 0 || !sure))) return left
+    if (clean >= cleanLooks || (clean > 0 && tracker.still()) || (pastDeadline() && (clean === 0 || !sure))) return left
     // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
     yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
   }

@@ -12,16 +12,21 @@ export const variable = "EFFECT_AGENTS_TREE"
 export interface Mark {
   readonly id: string
   readonly rlimit: Rlimit | undefined
+  /** The values of all trees of this host: who has one of those, and none of `rlimit`, is in another one of them. */
+  readonly siblings?: Range | undefined
+}
+
+export interface Range {
+  readonly from: bigint
+  readonly to: bigint
 }
 
 /**
  * `value` is the hard limit that the leader gets. A tree inside this one takes a value from `from` up to `value` for
  * itself: the whole range is ours, the exact value of the inner one is only its own.
  */
-export interface Rlimit {
+export interface Rlimit extends Range {
   readonly value: string
-  readonly from: bigint
-  readonly to: bigint
 }
 
 /** How many trees of one host can be alive with a value of their own. */
@@ -50,7 +55,7 @@ export const rlimitFor = (hostLimit: string, thread: number, slot: number): Rlim
 }
 
 /** All values that trees of a host can have: what `rlimitFor` makes of any of its slots. */
-export const rangeFor = (hostLimit: string, thread: number): Pick<Rlimit, "from" | "to"> | undefined => {
+export const rangeFor = (hostLimit: string, thread: number): Range | undefined => {
   const first = rlimitFor(hostLimit, thread, 0)
   const last = rlimitFor(hostLimit, thread, slots - 1)
   return first === undefined || last === undefined ? undefined : { from: first.from, to: last.to }
@@ -65,16 +70,24 @@ export const hardLocksLimit = (limits: string): string | undefined => {
   return limits.slice(at + locksLine.length, limits.indexOf("\n", at)).trim().split(/\s+/)[1]
 }
 
-export const carriesRlimit = (limits: string, rlimit: Rlimit): boolean => {
-  const hard = hardLocksLimit(limits)
-  if (hard === undefined || hard === "unlimited") return false
-  if (hard === rlimit.value) return true
-  if (rlimit.from === rlimit.to || !/^\d+$/.test(hard)) return false
+const isWithin = (hard: string | undefined, { from, to }: Range): boolean => {
+  if (hard === undefined || !/^\d+$/.test(hard)) return false
   const value = BigInt(hard)
-  return value >= rlimit.from && value <= rlimit.to
+  return value >= from && value <= to
 }
 
+export const carriesRlimit = (hard: string | undefined, rlimit: Rlimit): boolean =>
+  hard === rlimit.value || (rlimit.from !== rlimit.to && isWithin(hard, rlimit))
+
+/** Whether this is the limit of somebody in another tree of the same host. */
+export const isSibling = (hard: string | undefined, { rlimit, siblings }: Mark): boolean =>
+  rlimit !== undefined && siblings !== undefined && isWithin(hard, siblings) && !carriesRlimit(hard, rlimit)
+
 export const carriesEnvironment = (environ: Buffer, mark: Mark): boolean => environ.includes(mark.id)
+
+/** The ids in an environment, of this tree and of those around it. */
+export const idsIn = (environ: Buffer): string =>
+  new RegExp(`(?:^|\0)${variable}=([^\0]*)`).exec(environ.toString("latin1"))?.[1] ?? ""
 
 /** Sets the hard limit. dash takes `-w` for locks, bash and busybox `-x`. */
 export const limiting = "ulimit -w \"$0\" 2>/dev/null || ulimit -x \"$0\" 2>/dev/null;"

@@ -271,7 +271,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
               pid,
               before,
               command: path.basename(program),
-              mark: { id, rlimit },
+              mark: { id, rlimit, siblings: hostLimit === undefined ? undefined : mark.rangeFor(hostLimit, thread) },
               slot: rlimit && slot,
               guard,
               way,

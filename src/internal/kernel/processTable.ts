@@ -6,7 +6,7 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import { now } from "./clock.js"
 import type { Mark } from "./mark.js"
-import { carriesEnvironment, carriesRlimit } from "./mark.js"
+import { carriesEnvironment, carriesRlimit, hardLocksLimit, idsIn, isSibling } from "./mark.js"
 
 /** One process. `startTime` in clock ticks since boot on Linux, in milliseconds since the epoch elsewhere. */
 export interface Row {
@@ -25,10 +25,14 @@ export interface Row {
   readonly pages: number
 }
 
-/** A mark that a process carries. `certain` is false when an absent one may only be hidden. */
+/**
+ * A mark that a process carries. `certain` is false when an absent one may only be hidden, `sibling` true when there is
+ * one of another tree of this host.
+ */
 interface Marked {
   readonly by: "environment" | "rlimit" | undefined
   readonly certain: boolean
+  readonly sibling?: boolean
 }
 
 export interface ProcessTable {
@@ -41,6 +45,8 @@ export interface ProcessTable {
   readonly complete: () => boolean
   /** Whether nobody ended while the last rows were read, so that none can have been missed who came after. */
   readonly settled: () => boolean
+  /** Whether the whole machine forked nobody either, so that none can have been missed at all. */
+  readonly still: () => boolean
   readonly row: (pid: number) => Row | undefined
   /** Whether the process of this row still lives. */
   readonly lives: (row: Row) => boolean
@@ -204,14 +210,29 @@ export const rememberAll = (): void => {
   }
 }
 
+/** Counts every fork on the machine, as far as it can be trusted: some put files of their own over those of the kernel. */
+const forks = (() => {
+  let trusted: boolean | undefined
+  return (): number | undefined => {
+    const count = /^processes (\d+)$/m.exec(readProc("/proc/stat")?.toString("latin1") ?? "")?.[1]
+    trusted ??= Number(count) > 0 && fs.statSync("/proc/stat").dev === fs.statSync("/proc").dev
+    return trusted && count !== undefined ? Number(count) : undefined
+  }
+})()
+
 const listsAtMost = 8
 let settled = true
+let still = false
 
 /**
  * A list of pids shows somebody of every chain of processes that go on forking, but whoever ends before its turn may have
  * a child that the list does not show. So the newcomers are listed again until nobody ends in between.
  */
-function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean): Generator<Row> {
+function* procRows(
+  first: ReadonlyArray<number>,
+  forked: number | undefined,
+  skip: (pid: number) => boolean
+): Generator<Row> {
   const seen = new Set<number>()
   let pids = first
   for (let lists = 1;; lists++) {
@@ -223,6 +244,7 @@ function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean)
       if (row === undefined || justDied(row)) settled = false
       if (row !== undefined) yield row
     }
+    still = settled && forked !== undefined && forks() === forked
     if (settled || lists >= listsAtMost) return
     const again = listProc()
     if (again === undefined) return
@@ -231,40 +253,62 @@ function* procRows(first: ReadonlyArray<number>, skip: (pid: number) => boolean)
 }
 
 interface Marks {
-  readonly limits: string | undefined
+  readonly hard: string | undefined
   readonly environ: () => Buffer | undefined
 }
 
 const marksOf = (pid: number): Marks => ({
-  limits: readProc(`/proc/${pid}/limits`)?.toString("latin1"),
+  hard: hardLocksLimit(readProc(`/proc/${pid}/limits`)?.toString("latin1") ?? ""),
   environ: () => readProc(`/proc/${pid}/environ`)
 })
 
-const recognise = ({ environ, limits }: Marks, mark: Mark): Marked => {
-  if (mark.rlimit !== undefined && limits !== undefined && carriesRlimit(limits, mark.rlimit)) {
-    return { by: "rlimit", certain: true }
-  }
+const recognise = ({ environ, hard }: Marks, mark: Mark): Marked => {
+  if (mark.rlimit !== undefined && carriesRlimit(hard, mark.rlimit)) return { by: "rlimit", certain: true }
   const block = environ()
   if (block !== undefined && carriesEnvironment(block, mark)) return { by: "environment", certain: true }
-  return { by: undefined, certain: mark.rlimit !== undefined && limits !== undefined && limits.length > 0 }
+  return { by: undefined, certain: mark.rlimit !== undefined && hard !== undefined, sibling: isSibling(hard, mark) }
+}
+
+/**
+ * The marks of those in the trees of this host, so that each of a hundred trees that end together need not read those of
+ * all others. Good for telling who is another's, and for nothing else: a process may be read before it has its mark.
+ */
+const siblings = new Map<number, { readonly startTime: number; readonly hard: string; readonly ids: string }>()
+const siblingsAtMost = 8192
+
+const markOf = ({ pid, startTime }: Row, mark: Mark): Marked => {
+  const known = siblings.get(pid)
+  if (known?.startTime === startTime && isSibling(known.hard, mark) && !known.ids.includes(mark.id)) {
+    return { by: undefined, certain: true, sibling: true }
+  }
+  const marks = marksOf(pid)
+  const found = recognise(marks, mark)
+  if (found.sibling === true && marks.hard !== undefined) {
+    if (siblings.size >= siblingsAtMost) siblings.clear()
+    siblings.set(pid, { startTime, hard: marks.hard, ids: idsIn(marks.environ() ?? Buffer.of()) })
+  }
+  return found
 }
 
 export const linux = (): ProcessTable => ({
   rows: (skip) => {
     refused = false
+    still = false
+    const forked = forks()
     const pids = listProc()
     if (pids === undefined) return undefined
     forgetAllBut(pids)
-    return procRows(pids, skip)
+    return procRows(pids, forked, skip)
   },
   complete: () => !refused,
   settled: () => settled,
+  still: () => still,
   row: rowOf,
   lives: (row) => {
     const current = rowOf(row.pid)
     return current !== undefined && current.startTime === row.startTime && !current.dead
   },
-  markOf: (row, mark) => recognise(marksOf(row.pid), mark),
+  markOf,
   numbersOf: (pid) => {
     const numbers = /^NSpid:(.*)$/m.exec(readProc(`/proc/${pid}/status`)?.toString("latin1") ?? "")?.[1]
     return numbers === undefined ? [] : numbers.trim().split(/\s+/).map(Number)
@@ -322,6 +366,7 @@ export const moment = (since: number): ProcessTable => {
     ...table,
     rows: (skip) => pids === undefined ? undefined : rows(skip, pids),
     settled: () => false,
+    still: () => false,
     row,
     markOf: ({ pid }, mark) => recognise(marks(pid), mark),
     inodeOf: () => undefined
@@ -371,6 +416,7 @@ export const posix = (ps: (args: ReadonlyArray<string>) => string | undefined): 
     },
     complete: () => true,
     settled: () => true,
+    still: () => false,
     row: (pid) => parsePs(ps(["-p", String(pid), ...psArguments.slice(1)]) ?? "")[0],
     // Asked within milliseconds of the look that made the row: no pid comes round that fast, and a `ps` would not be.
     lives: (row) => {

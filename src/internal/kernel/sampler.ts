@@ -75,6 +75,7 @@ export const make = ({ host, now, tell }: Options): Sampler => {
     rows: (skip) => current.rows(skip),
     row: (pid) => current.row(pid),
     settled: () => current.settled(),
+    still: () => current.still(),
     markOf: (row, mark) => current.markOf(row, mark),
     inodeOf: (pid) => current.inodeOf(pid)
   }

@@ -42,6 +42,8 @@ export interface Tracker {
   readonly blind: () => boolean
   /** Whether the last look saw the table stand still: only then does it say that nobody is there. */
   readonly settled: () => boolean
+  /** Whether the last look can have missed nobody: nothing was born, nothing ended, and no mark was hidden. */
+  readonly still: () => boolean
 }
 
 export interface Options {
@@ -87,6 +89,7 @@ export const make = (
   let looks = 0
   let blind = false
   let settled = true
+  let still = false
 
   const own = (id: number): boolean => id > 1 && id !== host.group && id !== host.session
 
@@ -154,8 +157,10 @@ export const make = (
       return true
     })
     blind = rows === undefined
+    still = false
     if (rows === undefined) return alive
     let moved = false
+    let hidden = false
     const found: Array<Found> = []
     const untied: Array<Row> = []
     const living = new Map<number, string>()
@@ -171,10 +176,17 @@ export const make = (
       if (by === undefined && stranger?.startTime !== row.startTime) {
         const marked = table.markOf(row, mark)
         by = marked.by
-        if (by === undefined && !marked.certain && !table.lives(row)) moved = true
-        // Marks come by fork alone: who has none now and hides nothing never gets one.
+        if (by === undefined && !marked.certain) {
+          hidden = true
+          if (!table.lives(row)) moved = true
+        }
+        // Marks come by fork alone: who has none now and hides nothing never gets one. Who has another's is nobody's else.
         if (by === undefined && marked.certain) {
-          strangers.set(row.pid, { startTime: row.startTime, inode: undefined, at: Number.NEGATIVE_INFINITY })
+          strangers.set(row.pid, {
+            startTime: row.startTime,
+            inode: marked.sibling === true ? inode : undefined,
+            at: marked.sibling === true ? at : Number.NEGATIVE_INFINITY
+          })
         }
       }
       if (by === undefined) {
@@ -204,6 +216,7 @@ export const make = (
     }
     blind = !table.complete()
     settled = table.settled() && !moved && !(found.length === 0 && seal?.occupied() === true)
+    still = settled && !blind && !hidden && table.still()
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     // Who leads behind a seal may have turned out in the midst of the look.
     alive = seal === undefined ? found : found.map(({ by, row }) => judge(row, by))
@@ -218,6 +231,7 @@ export const make = (
     looks: () => looks,
     blind: () => blind,
     settled: () => settled,
+    still: () => still,
     anyKnownAlive: () => alive.some(({ row, seal }) => !seal && table.lives(row)),
     leaderAlive: () => {
       const { row, seal } = lead()
