@@ -93,7 +93,6 @@ export class RaceFailed<Name extends string, E> extends Data.Error<{
 const raceEntries = Effect.fnUntraced(function*<Name extends string, A, E, R>(
   runs: ReadonlyArray<readonly [Name, Effect.Effect<A, E, R>]>
 ) {
-  if (runs.length === 0) return yield* new RaceFailed<Name, E>({ failures: [] })
   const exits = yield* Ref.make<ReadonlyMap<Name, Exit.Exit<A, E>>>(new Map())
   const reports = yield* Ref.make<ReadonlyArray<readonly [Name, Teardown.TeardownReport]>>([])
   const ended = yield* Effect.exit(Effect.raceAll(runs.map(([name, run]) =>

@@ -11,6 +11,7 @@ import * as Fleet from "effect-agents/Fleet"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Session from "effect-agents/Session"
 import * as Teardown from "effect-agents/Teardown"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
@@ -96,6 +97,10 @@ const failing = (errors: ReadonlyArray<AgentError.AgentError>) => {
   return { asked, layer, most: () => most }
 }
 
+class Refused extends Data.TaggedError("Refused")<{}> {
+  readonly isTransient = true
+}
+
 const request = AgentRequest.make({ prompt: "work", permission: "Edit", cwd: "/tmp", extraArgs: ["--x"] })
 const thrice = Schedule.recurs(3)
 
@@ -145,6 +150,17 @@ describe("supervise", () => {
         assert.strictEqual(asked.length, 1)
       }))
   }
+
+  it.effect("what a handler of the caller's fails with is final, and the caller's", () =>
+    Effect.gen(function*() {
+      const { asked, layer } = failing([new Refused() as never]) // the handler's, which a run passes on
+      const failed = yield* Effect.flip(Effect.provide(
+        Fleet.supervise(request, thrice, { approve: () => Effect.fail(new Refused()) }),
+        layer
+      ))
+      assert.strictEqual(failed._tag, "Refused")
+      assert.strictEqual(asked.length, 1)
+    }))
 
   it.effect("when the schedule ends, all errors are told; what was never begun is asked for again", () =>
     Effect.gen(function*() {
