@@ -32,6 +32,17 @@ conformance("sessions", (agent) => {
       assert.strictEqual(second.text, "What is my name?")
     }).pipe(Effect.provide(layer())))
 
+  it.scopedLive("of several at once each continues its own", () =>
+    Effect.gen(function*() {
+      const state = yield* TempDir.make
+      const names = ["Ada", "Ben", "Eve"]
+      const firsts = yield* Effect.forEach(names, (name) => talk(state, name), { concurrency: "unbounded" })
+      const seconds = yield* Effect.forEach(firsts, ({ session }) => talk(state, "And?", Session.resume(session)), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(seconds.map(({ text }) => text), names.map((name) => `${name} / And?`))
+    }).pipe(Effect.provide(layer())))
+
   if (name !== "copilot") {
     it.scopedLive("a branch has an id of its own, and the original stays as it is", () =>
       Effect.gen(function*() {

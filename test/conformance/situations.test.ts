@@ -4,13 +4,16 @@
 import { assert, it } from "@effect/vitest"
 import * as Agent from "effect-agents/Agent"
 import * as AgentError from "effect-agents/AgentError"
+import * as ProcessTree from "effect-agents/ProcessTree"
 import * as Session from "effect-agents/Session"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { chmodSync, existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import { conformance, failsWith, marked, tags } from "./harness.js"
 
@@ -149,6 +152,33 @@ conformance("situations", (agent) => {
       assert.deepStrictEqual(error.partial.openToolCalls.map(({ id }) => id), ["call_1"])
       assert.deepStrictEqual(error.partial.exit, { code: 0, signal: null })
       if (name !== "copilot") assert.strictEqual(error.partial.session?.id, unknownId)
+    }).pipe(Effect.provide(layer())))
+
+  it.scopedLive("the time is up: what was in work, said and used is told", () =>
+    marked((mark) =>
+      Effect.gen(function*() {
+        const error = yield* failsWith(
+          "AgentLimitExceeded",
+          Agent.run(request({ name: "F-MUTE", mark, session: unknownId }), { limits: { tool: "200 millis" } })
+        )
+        assert.strictEqual(error.limit, "tool")
+        assert.strictEqual(error.partial.text, "Half of it.")
+        assert.deepStrictEqual(error.partial.openToolCalls.map(({ id }) => id), ["call_1"])
+        if (name !== "copilot") assert.strictEqual(error.partial.session?.id, unknownId)
+        if (name === "claude") assert.isAbove(error.partial.usage.inputTokens ?? 0, 0)
+        assert.strictEqual(error.partial.teardown?.verified, "empty")
+      })
+    ).pipe(Effect.provide(layer())))
+
+  it.scopedLive("nothing is tried again", () =>
+    Effect.gen(function*() {
+      const { reports } = yield* ProcessTree.Spawner
+      const ended = yield* Ref.make(0)
+      yield* Effect.forkScoped(Stream.runForEach(reports, () => Ref.update(ended, (n) => n + 1)))
+      yield* Effect.yieldNow()
+      yield* failsWith("AgentOverloaded", Agent.run(request({ name: "FAIL", kind: "overloaded", code: 1 })))
+      yield* waitUntil("the report", Effect.map(Ref.get(ended), (n) => n > 0))
+      assert.strictEqual(yield* Ref.get(ended), 1)
     }).pipe(Effect.provide(layer())))
 
   it.scopedLive("the last line is cut", () =>

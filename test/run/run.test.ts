@@ -13,6 +13,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { mkdirSync, rmdirSync } from "node:fs"
@@ -52,6 +53,13 @@ const driver: AgentDriver.AgentDriver<AgentDriver.Progress> = {
 const shell = Layer.provideMerge(Agent.layer(driver), NodeProcessTree.layer)
 
 const answer = AgentRequest.make({ prompt: "echo '{\"type\":\"answer\",\"text\":\"done\"}'" })
+
+/** MiB in use once the garbage has gone. */
+const heap = Effect.sync(() => {
+  setFlagsFromString("--expose-gc")
+  runInNewContext("gc")()
+  return process.memoryUsage().heapUsed / 2 ** 20
+})
 
 describe("run", () => {
   it.live("a driver that throws does not look like a stream that has come to its end", () =>
@@ -142,11 +150,6 @@ describe("run", () => {
 
   it.live("long lines that are no records do not stay in memory", () =>
     Effect.gen(function*() {
-      const heap = Effect.sync(() => {
-        setFlagsFromString("--expose-gc")
-        runInNewContext("gc")()
-        return process.memoryUsage().heapUsed / 2 ** 20
-      })
       const before = yield* heap
       // 20 lines of 4 MiB.
       const prompt = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
@@ -158,6 +161,19 @@ describe("run", () => {
       )
       assert.strictEqual(notices[0].length, 20)
       assert.isBelow(notices[1] - before, 40)
+    }).pipe(Effect.provide(shell)))
+
+  it.live("however much an agent says, what is kept of it does not grow", () =>
+    Effect.gen(function*() {
+      const before = yield* heap
+      const prompt = "line=$(head -c 64000 /dev/zero | tr '\\0' x); echo '{\"type\":\"begin\"}'; "
+        + "while :; do printf '{\"type\":\"word\",\"pad\":\"%s\"}\\n' \"$line\"; done"
+      const after = yield* Agent.stream(AgentRequest.make({ prompt })).pipe(
+        Stream.drop(2_000),
+        Stream.mapEffect(() => heap),
+        Stream.runHead
+      )
+      assert.isBelow(Option.getOrThrow(after) - before, 40)
     }).pipe(Effect.provide(shell)))
 
   it.live("a line that no string can hold is refused, whatever the limit", () =>
