@@ -37,7 +37,12 @@ const textOf = (node: ts.Node): string | undefined =>
 const rootOf = (callee: ts.Node): ts.Node =>
   ts.isPropertyAccessExpression(callee) || ts.isCallExpression(callee) ? rootOf(callee.expression) : callee
 
-const isSkipped = (callee: ts.Expression): boolean => /\.(skip|todo)\b/.test(callee.getText().slice(0, 200))
+/** Of a test, or of a group of them. */
+const isTitle = (node: ts.Node): boolean =>
+  ts.isCallExpression(node.parent) && node.parent.arguments[0] === node
+  && /^(it|test|describe|live|conform\w*)$/.test(rootOf(node.parent.expression).getText())
+
+const isSkipped = (call: ts.Node): boolean => /^\w+\.(skip|todo)\b/.test(call.getText())
 
 interface Titles {
   readonly titles: Set<string>
@@ -53,12 +58,8 @@ const titlesOf = (path: string): Titles => {
   const found: Titles = { titles: new Set(), values: new Set() }
   const visit = (node: ts.Node): void => {
     const text = textOf(node)
-    if (text !== undefined) found.values.add(text)
-    if (ts.isCallExpression(node) && /^(it|test|describe|live|conform\w*)$/.test(rootOf(node.expression).getText())) {
-      const [first] = node.arguments
-      const title = first === undefined ? undefined : textOf(first)
-      if (title !== undefined && !isSkipped(node.expression)) found.titles.add(title)
-    }
+    if (text !== undefined && !isTitle(node)) found.values.add(text)
+    if (text !== undefined && isTitle(node) && !isSkipped(node.parent)) found.titles.add(text)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(path, readFileSync(at(path), "utf8"), ts.ScriptTarget.ES2022, true))

@@ -16,9 +16,10 @@ describe("the usage of several runs", () => {
 
 describe("the share of the context that is full", () => {
   it("none unless both figures are known", () => {
-    assert.deepStrictEqual(AgentOutcome.contextUsed({ contextTokens: 250, contextWindow: 1000 }), Option.some(0.25))
+    const share = (usage: AgentOutcome.Usage) => Option.getOrUndefined(AgentOutcome.contextUsed(usage))
+    assert.strictEqual(share({ contextTokens: 250, contextWindow: 1000 }), 0.25)
     for (const usage of [{}, { contextTokens: 1 }, { contextWindow: 1 }, { contextTokens: 1, contextWindow: 0 }]) {
-      assert.deepStrictEqual(AgentOutcome.contextUsed(usage), Option.none())
+      assert.isUndefined(share(usage))
     }
   })
 })
