@@ -14,7 +14,7 @@ const cell = (text: string): string => text.replaceAll("|", "\\|")
 
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.map(cell).join(" | ")} |`
 
-export const count = (rows: ReadonlyArray<Row>): string =>
+const count = (rows: ReadonlyArray<Row>): string =>
   states.map((state) => `${rows.filter((row) => row.state === state).length} ${state}`).join(", ")
 
 const section = ({ about, rows, title }: Table): string =>
