@@ -128,7 +128,8 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
 /**
  * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. That of a
  * run which failed is in `AgentTurnFailed`: `interrupted` and `error` always, `max-turns` and `max-budget` where the
- * agent takes a limit that it reached for a failure, as Claude Code and Copilot do.
+ * agent takes a limit that it reached for a failure, as Claude Code and Copilot do. `detached`: it has not stopped, but
+ * was handed over by `AgentRun.detach` while it was at work.
  *
  * **Example**
  *
@@ -145,7 +146,16 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
  * @since 0.1.0
  * @category models
  */
-export const Stop = Schema.Literal("completed", "max-turns", "max-budget", "refused", "interrupted", "error", "other")
+export const Stop = Schema.Literal(
+  "completed",
+  "max-turns",
+  "max-budget",
+  "refused",
+  "interrupted",
+  "detached",
+  "error",
+  "other"
+)
 
 /**
  * A value of the schema `Stop`.
@@ -256,7 +266,8 @@ export class Turn extends Schema.Class<Turn>("effect-agents/AgentOutcome/Turn")(
  * - `durationMs` is the time from the start to the end of the teardown.
  *
  * - `session` is where to continue; its `id` is empty when the agent never named one.
- * - `stop` is `interrupted` when the caller ended the turn by `AgentRun.interrupt`: `text` is then what was there.
+ * - `stop` is `interrupted` when the caller ended the turn by `AgentRun.interrupt`, and `detached` when it handed the run
+ *   over: `text` is then what was there.
  * - `teardown` is the report on what was left of the run when it ended, and what was done about it.
  *
  * **Example**

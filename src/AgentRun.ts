@@ -31,6 +31,11 @@ import type * as Teardown from "./Teardown.js"
  *   `stop` `interrupted`. Without a dialogue, and when the agent does not follow within `interruptWithin`, its processes
  *   are ended as at the end of the scope. Does nothing once the turn is over.
  *
+ * - `detach`: hands its processes over, to go on without this host and without its events: see `ProcessTree.Detached`.
+ *   The run is over with that: the `stop` of its outcome is `detached`, unless its turn was over, and the `teardown` tells
+ *   the mark. Fails with `AgentUnsupported` for a run that is talked to or in a named session, and with `DetachRefused`
+ *   where the machine cannot do it. What the scope holds for the run, as a worktree, still goes with it.
+ *
  * `E` is what the `approve` handler of the run may fail with, which ends the run.
  *
  * `outcome` and `session` fail with the error of the run, and are interrupted when the scope closes before they have
@@ -66,6 +71,7 @@ export interface AgentRun<out E = never> {
   readonly tree: ProcessTree.ProcessTree
   readonly send: (text: string) => Effect.Effect<void, SendError>
   readonly interrupt: Effect.Effect<void>
+  readonly detach: Effect.Effect<ProcessTree.Detached, AgentError.AgentUnsupported | ProcessTree.DetachRefused>
 }
 
 /**

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import * as ProcessTree from "./ProcessTree.js"
 import type * as Teardown from "./Teardown.js"
 
@@ -200,3 +201,52 @@ export const require = (
  */
 export const sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>, never, ProcessTree.Spawner> = Effect
   .flatMap(ProcessTree.Spawner, (spawner) => spawner.sweepStale)
+
+/**
+ * The trees that hosts of this user have handed over and that live: see `ProcessTree.Detached`. Those of this boot and pid
+ * namespace.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Containment, NodeProcessTree } from "effect-agents"
+ *
+ * const list = Containment.detached.pipe(
+ *   Effect.tap(Effect.forEach(({ command, mark, members, owner }) =>
+ *     Effect.log(`${mark}: ${command}, ${members.length} processes, handed over by ${owner.pid}`)
+ *   )),
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category detached trees
+ */
+export const detached: Effect.Effect<ReadonlyArray<ProcessTree.Detached>, never, ProcessTree.Spawner> = Effect
+  .flatMap(ProcessTree.Spawner, (spawner) => spawner.detached)
+
+/**
+ * Ends a tree that some host has handed over, by its mark, with the policy of the Spawner unless told otherwise; steps
+ * for the leader alone are left out. None where there is no such tree, or nothing of it any more.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Containment, NodeProcessTree } from "effect-agents"
+ *
+ * const endAll = Containment.detached.pipe(
+ *   Effect.flatMap(Effect.forEach(({ mark }) => Containment.endDetached(mark))),
+ *   Effect.provide(NodeProcessTree.layer)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category detached trees
+ */
+export const endDetached = (
+  mark: string,
+  policy?: Teardown.Teardown
+): Effect.Effect<Option.Option<Teardown.TeardownReport>, never, ProcessTree.Spawner> =>
+  Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.endDetached(mark, policy))

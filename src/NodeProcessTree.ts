@@ -15,6 +15,7 @@ import * as Either from "effect/Either"
 import * as FiberRef from "effect/FiberRef"
 import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as PubSub from "effect/PubSub"
 import * as Stream from "effect/Stream"
 import * as limits from "./internal/kernel/limits.js"
@@ -89,6 +90,8 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
         PubSub.publish(reports, report),
         report.survivors.length > 0
           ? Effect.logWarning(`process tree not empty: ${report}`)
+          : report.verified === "detached"
+          ? Effect.logInfo(`process tree not ended: ${report}`)
           : report.notes.length > 0
           ? Effect.logWarning(`process tree ended: ${report}; ${report.notes.join("; ")}`)
           : Effect.logDebug(`process tree ended: ${report}`)
@@ -100,6 +103,13 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
   )
   return ProcessTree.Spawner.of({
     sweepStale,
+    detached: Effect.sync(() => settings.platform.handedOver().map(internal.toDetached)),
+    endDetached: (mark, policy = settings.teardown) =>
+      Effect.suspend(() =>
+        Option.fromNullable(settings.platform.handedOver().find(({ detached }) => detached.id === mark)).pipe(
+          Effect.transposeMapOption((tree) => internal.endDetached(tree, policy, settings.onReport))
+        )
+      ),
     containment: Effect.sync(() => {
       const { findings, warnings } = settings.platform.probe()
       return { layers: findings, warnings }

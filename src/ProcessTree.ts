@@ -14,6 +14,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Inspectable from "effect/Inspectable"
+import type * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -92,6 +93,8 @@ export interface Member {
  * - `signal`: to the leader, to all, or to the members that are named and still there. Does not wait. Does nothing once nobody is there.
  * - `teardown`: ends the tree now instead of at the end of the scope, and returns the report; any number of times.
  * - `report`: waits for the report of the teardown, whoever began it.
+ * - `detach`: hands the tree over instead of ending it: see `DetachRefused` for when it cannot, and `Detached` for what
+ *   becomes of it.
  *
  * On Windows `members` is always empty, and `signal` does nothing unless it is SIGKILL, which ends what `taskkill /T`
  * reaches.
@@ -127,6 +130,7 @@ export interface ProcessTree extends Inspectable.Inspectable {
   readonly signal: (signal: Teardown.Signal, to?: "leader" | "tree" | ReadonlyArray<Member>) => Effect.Effect<void>
   readonly teardown: Effect.Effect<Teardown.TeardownReport>
   readonly report: Effect.Effect<Teardown.TeardownReport>
+  readonly detach: Effect.Effect<Detached, DetachRefused>
 }
 
 /**
@@ -292,6 +296,69 @@ export const Owner = Schema.Struct({
 export type Owner = typeof Owner.Type
 
 /**
+ * A tree that was handed over on purpose: neither the end of its scope nor that of its host ends it, in whatever way the
+ * host ends, until somebody does by its `mark`: see `Containment.detached` and `Containment.endDetached`. A tree around
+ * the host still takes it along.
+ *
+ * `owner` is the host that has handed it over, `since` when, in milliseconds since the epoch, `members` who was there then,
+ * or when it was listed.
+ *
+ * Its standard input ends. What it writes is read and thrown away from then on, by a `cat` which belongs to it. Limits
+ * are not kept any more. Temporary files of its host stay until it has ended. Of a piped command it is the last part
+ * alone.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Detached {
+  readonly mark: string
+  readonly owner: Owner
+  readonly command: string
+  readonly since: number
+  readonly members: ReadonlyArray<Member>
+}
+
+/**
+ * A tree that is not handed over, and lives as long as its scope. `detail` says why in words.
+ *
+ * - `ended`: its teardown has begun, or nothing of it is there any more.
+ * - `platform`: only Linux can do it.
+ * - `cgroup`: it is sealed in a cgroup, which ends with the host.
+ * - `ledger`: it could not be written down in the state directory of the user, where those find it who clean up.
+ * - `outputs`: nobody could be started to go on reading what it writes.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Command } from "@effect/platform"
+ * import { Effect } from "effect"
+ * import { ProcessTree } from "effect-agents"
+ *
+ * const serve = Effect.scoped(Effect.gen(function*() {
+ *   const tree = yield* ProcessTree.start(Command.make("npm", "run", "dev"))
+ *   return yield* tree.detach
+ * })).pipe(
+ *   Effect.tap(({ mark }) => Effect.log(`to end it: ${mark}`)),
+ *   Effect.catchTag("DetachRefused", ({ detail }) => Effect.dieMessage(detail))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class DetachRefused
+  extends Schema.TaggedError<DetachRefused>("effect-agents/ProcessTree/DetachRefused")("DetachRefused", {
+    reason: Schema.Literal("ended", "platform", "cgroup", "ledger", "outputs"),
+    detail: Schema.String
+  })
+{
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `the tree stays with its scope (${this.reason}): ${this.detail}`
+  }
+}
+
+/**
  * Starts processes as trees. Provided by `NodeProcessTree.layer`.
  *
  * - `start`: see the function of the same name.
@@ -300,6 +367,7 @@ export type Owner = typeof Owner.Type
  * - `scratch`: a directory for temporary files of what is started. What is in it when this host is killed is removed
  *   after the trees have ended, by whoever ends them.
  * - `containment`, `sweepStale`: see `Containment.probe` and `Containment.sweepStale`.
+ * - `detached`, `endDetached`: see the functions of the same names in `Containment`.
  * - `owner`, `isAlive`: who this host is, and whether another one, or a process of its trees, may still be at work. Of a
  *   host on another machine or in another pid namespace nothing is known, so that it counts as alive.
  *
@@ -329,6 +397,11 @@ export class Spawner extends Context.Tag("effect-agents/ProcessTree/Spawner")<Sp
   readonly scratch: Effect.Effect<string, PlatformError>
   readonly containment: Effect.Effect<Containment>
   readonly sweepStale: Effect.Effect<ReadonlyArray<Teardown.TeardownReport>>
+  readonly detached: Effect.Effect<ReadonlyArray<Detached>>
+  readonly endDetached: (
+    mark: string,
+    policy?: Teardown.Teardown
+  ) => Effect.Effect<Option.Option<Teardown.TeardownReport>>
   readonly owner: Effect.Effect<Owner>
   readonly isAlive: (owner: Owner) => Effect.Effect<boolean>
 }>() {}

@@ -270,7 +270,7 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
 /**
  * Why a tree was torn down: its work was `completed`, the effect that owned it `failed` or was `interrupted`, it went
  * beyond a `limit` of its own, or the host process ended (`host-exit`). `host-died`: a later host cleaned up after one
- * that was killed.
+ * that was killed. `detached`: it was not torn down, but handed over by `ProcessTree.detach`.
  *
  * **Example**
  *
@@ -290,7 +290,15 @@ export class StepReport extends Schema.Class<StepReport>("effect-agents/Teardown
  * @since 0.1.0
  * @category models
  */
-export const Reason = Schema.Literal("completed", "failed", "interrupted", "limit", "host-exit", "host-died")
+export const Reason = Schema.Literal(
+  "completed",
+  "failed",
+  "interrupted",
+  "limit",
+  "host-exit",
+  "host-died",
+  "detached"
+)
 
 /**
  * A value of the schema `Reason`.
@@ -414,7 +422,9 @@ export class Exceeded extends Schema.Class<Exceeded>("effect-agents/Teardown/Exc
  * - `empty`: a look at the process table that can have missed nobody found nothing of the tree alive; or several in a
  *   row, where something is forked all the time,
  * - `survivors`: something is still there, and named in `survivors`,
- * - `not-visible`: this platform cannot see the whole tree, so that nothing is claimed.
+ * - `not-visible`: this platform cannot see the whole tree, so that nothing is claimed,
+ * - `detached`: nothing was done, for the tree was handed over and lives on: `detached` is its mark, by which
+ *   `Containment.endDetached` ends it.
  *
  * Zombies do not count as alive. `looks` is the number of looks, `durationMs` the whole time of the teardown.
  * `outputHeld` tells that the standard output of the leader was still held open by somebody when everything visible
@@ -453,7 +463,8 @@ export class TeardownReport extends Schema.Class<TeardownReport>("effect-agents/
   steps: Schema.Array(StepReport),
   killed: Schema.Array(KilledProcess),
   survivors: Schema.Array(SurvivingProcess),
-  verified: Schema.Literal("empty", "survivors", "not-visible"),
+  verified: Schema.Literal("empty", "survivors", "not-visible", "detached"),
+  detached: Schema.optional(Schema.String),
   layers: Schema.Array(Layer),
   notes: Schema.Array(Schema.String),
   looks: Schema.Number,
@@ -468,6 +479,7 @@ export class TeardownReport extends Schema.Class<TeardownReport>("effect-agents/
    * @since 0.1.0
    */
   override toString(): string {
+    if (this.detached !== undefined) return `${this.command} (${this.pid}): lives on, detached as ${this.detached}`
     const ended = `${this.killed.length} ended, ${Math.round(this.durationMs)} ms`
     return Option.match(Option.fromNullable(this.survivors[0]), {
       onNone: () => `${this.command} (${this.pid}): verified ${this.verified}, ${ended}`,

@@ -30,8 +30,9 @@ export interface Input {
   readonly underRunMain?: boolean | undefined
   readonly guard?: boolean | undefined
   readonly limits?: ProcessTree.Limits | undefined
-  /** For `repeat`: the last argument of each tree in turn. */
+  /** For `repeat` and `detach`: the last argument of each tree in turn. */
   readonly variants?: ReadonlyArray<string> | undefined
+  readonly then?: "wait" | "exit" | "end" | undefined
 }
 
 const input: Input = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8"))
@@ -92,6 +93,21 @@ const modes = {
     yield* Console.log(`scratch ${directory}.`)
     yield* ready
     return yield* Effect.never
+  })),
+
+  /** Hands the first of its trees over, and leaves something among its temporary files. */
+  detach: Effect.scoped(Effect.gen(function*() {
+    const trees = yield* Effect.forEach(input.variants ?? [], (variant) => startWith(variant))
+    yield* input.sleepers === undefined ? Effect.void : waitForSleepers(...input.sleepers)
+    const spawner = yield* ProcessTree.Spawner
+    writeFileSync(`${yield* spawner.scratch}/file`, "")
+    for (const tree of trees.slice(0, 1)) {
+      const { mark } = yield* tree.detach
+      yield* Console.log(`detached ${mark}.`)
+    }
+    yield* Console.log("ready")
+    if (input.then === "wait") return yield* Effect.never
+    if (input.then === "exit") yield* exit
   })),
 
   /** Exits at once, in the midst of all. */
@@ -182,7 +198,8 @@ const modes = {
   }))
 }
 
-const program = Effect.asVoid(modes[input.mode]).pipe(Effect.provide(NodeProcessTree.layerWith({ guard: input.guard })))
+const mode: Effect.Effect<unknown, unknown, ProcessTree.Spawner> = modes[input.mode]
+const program = Effect.asVoid(mode).pipe(Effect.provide(NodeProcessTree.layerWith({ guard: input.guard })))
 
 if (input.underRunMain === true) NodeRuntime.runMain(program)
 else Effect.runFork(program)

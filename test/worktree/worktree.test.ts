@@ -17,7 +17,7 @@ import { basename, dirname, join } from "node:path"
 import { marked } from "../conformance/harness.js"
 import { brief, seconds } from "../kernel/support.js"
 import * as Host from "../utils/Host.js"
-import { expectGone, waitForSleepers, waitUntil } from "../utils/Processes.js"
+import { expectGone, makeMark, waitForSleepers, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 
 const git = (cwd: string, ...args: ReadonlyArray<string>): string => {
@@ -405,4 +405,25 @@ describe("worktrees of dead hosts", () => {
         assert.isTrue(others.every((path) => existsSync(path)))
       })
   )
+  live("that have handed something over stay until it has ended", (repo) =>
+    Effect.gen(function*() {
+      const mark = yield* makeMark
+      const dead = yield* Host.start(program, { repo, count: 1, detach: seconds(mark) })
+      yield* dead.says("ready")
+      const id = /^detached (\w+)\.$/m.exec(yield* dead.output)?.[1] ?? ""
+      const [path = ""] = /made (.*)/.exec(yield* dead.output)?.[1]?.split(" ") ?? []
+      yield* dead.signal("SIGKILL")
+      yield* dead.exit
+      const { isAlive, detached, endDetached } = yield* ProcessTree.Spawner
+      const [owner] = (yield* detached).flatMap((one) => one.mark === id ? [one.owner] : [])
+      if (owner === undefined) return assert.fail("not listed")
+      yield* waitUntil("the end of the guard", Effect.negate(isAlive(owner)))
+      const [, first] = yield* after({ repo }, () => {})
+      assert.deepStrictEqual(first.stale, [])
+      assert.isTrue(existsSync(path))
+      yield* endDetached(id)
+      yield* expectGone(mark)
+      const [, second] = yield* after({ repo }, () => {})
+      assert.deepStrictEqual(second.stale.map(({ path, removed }) => [path, removed]), [[path, true]])
+    }))
 })

@@ -7,6 +7,7 @@ import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import { fileURLToPath } from "node:url"
 import * as Ledger from "./ledger.js"
+import { directoryOf } from "./detached.js"
 import { onLines, ready } from "./lines.js"
 import * as mark from "./mark.js"
 import type { ProcessTable, Row } from "./processTable.js"
@@ -23,6 +24,8 @@ export interface Watch {
   /** The directories of its cgroups and of its temporary files, there or not. */
   readonly cgroup: string | undefined
   readonly scratch: string | undefined
+  /** The directory of what hosts have handed over. */
+  readonly detached: string | undefined
 }
 
 export interface Guard {
@@ -59,7 +62,8 @@ const findProgram = (): string | undefined =>
 const make = ({ cgroup, directory, host, id, rlimit, scratch, table }: Options): Guard => {
   const program = findProgram()
   const ledger = directory === undefined ? undefined : Ledger.fileOf(directory, id)
-  const watch: Watch = { id, rlimit, host, ledger, cgroup, scratch }
+  const detached = directory === undefined ? undefined : directoryOf(directory)
+  const watch: Watch = { id, rlimit, host, ledger, cgroup, scratch, detached }
   const looks = sampling.get(host)
   let child: ChildProcess.ChildProcess | undefined
   let starts = 0

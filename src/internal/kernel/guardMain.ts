@@ -7,6 +7,7 @@
  */
 import * as cgroup from "./cgroup.js"
 import { now } from "./clock.js"
+import * as detached from "./detached.js"
 import type { Watch } from "./guard.js"
 import { kill, makeAccount } from "./kill.js"
 import { remove } from "./ledger.js"
@@ -31,7 +32,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGU
 
 const finish = (): void => {
   if (watch.cgroup !== undefined) cgroup.remove(watch.cgroup)
-  if (watch.scratch !== undefined) scratch.remove(watch.scratch)
+  // Those that were handed over have theirs in it too.
+  if (watch.scratch !== undefined && !detached.has(watch.detached, watch.id)) scratch.remove(watch.scratch)
   if (watch.ledger !== undefined) remove(watch.ledger)
   process.exit(0)
 }
@@ -39,7 +41,8 @@ const finish = (): void => {
 const sweep = (): void => {
   const own = table.row(process.pid)
   if (own === undefined) return finish()
-  const tracked = remains.track({ ...watch, table, self: own, now, since: watch.host.startTime })
+  const spares = detached.sparing(watch.detached, watch.id, table)
+  const tracked = remains.track({ ...watch, table, self: own, now, since: watch.host.startTime, spares })
   const deadline = now() + sweepBoundMs
   const killing = kill(makeAccount(), tracked, tracked.look(), () => now() >= deadline)
   const step = (): void => {

@@ -35,7 +35,7 @@ export interface Range {
   readonly thread: number
 }
 
-const read = (file: string): string => {
+export const read = (file: string): string => {
   try {
     return fs.readFileSync(file, "utf8").trim()
   } catch {
@@ -87,11 +87,11 @@ export const remove = (file: string): void => {
 }
 
 /** Written whole or not at all, for nobody else to read. Tells whether that worked: without a state directory it cannot. */
-export const write = (file: string, ledger: Ledger): boolean => {
-  const temporary = `${file}.${ledger.host.pid}.tmp`
+export const writeWhole = (file: string, text: string, pid: number): boolean => {
+  const temporary = `${file}.${pid}.tmp`
   try {
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-    fs.writeFileSync(temporary, JSON.stringify(ledger), { mode: 0o600 })
+    fs.writeFileSync(temporary, text, { mode: 0o600 })
     fs.renameSync(temporary, file)
     return true
   } catch {
@@ -100,18 +100,21 @@ export const write = (file: string, ledger: Ledger): boolean => {
   }
 }
 
-const isIdentity = (value: unknown): value is Identity =>
+export const write = (file: string, ledger: Ledger): boolean =>
+  writeWhole(file, JSON.stringify(ledger), ledger.host.pid)
+
+export const isIdentity = (value: unknown): value is Identity =>
   typeof value === "object" && value !== null && "pid" in value && "startTime" in value
   && Number.isInteger(value.pid) && Number.isFinite(value.startTime)
 
-const isRange = (value: unknown): value is Range =>
+export const isRange = (value: unknown): value is Range =>
   typeof value === "object" && value !== null && "from" in value && "to" in value
   && typeof value.from === "string" && /^\d{1,20}$/.test(value.from)
   && typeof value.to === "string" && /^\d{1,20}$/.test(value.to)
   && "thread" in value && Number.isInteger(value.thread)
 
 /** A directory whose name is that of the host: nothing else is emptied on the word of a file. */
-const isNamed = (value: unknown, name: string): value is string | undefined =>
+export const isNamed = (value: unknown, name: string): value is string | undefined =>
   value === undefined || (typeof value === "string" && path.isAbsolute(value) && path.basename(value) === name)
 
 export const parse = (text: string): Ledger | undefined => {

@@ -3,18 +3,10 @@
  */
 import * as fs from "node:fs"
 import * as os from "node:os"
+import type { Owner } from "./detached.js"
 import * as identity from "./identity.js"
 import * as ledger from "./ledger.js"
 import * as table from "./processTable.js"
-
-interface Owner {
-  readonly machine: string
-  readonly boot: string
-  readonly namespace: string
-  readonly pid: number
-  readonly startTime: number
-  readonly id: string
-}
 
 const startTimeOf = (pid: number): number | undefined => {
   const row = table.forSystem(process.platform === "linux").row(pid)

@@ -3,8 +3,10 @@
  */
 import type { PlatformError } from "@effect/platform/Error"
 import type * as Either from "effect/Either"
+import type { Readable } from "node:stream"
 import type * as ProcessTree from "../../ProcessTree.js"
 import type * as Teardown from "../../Teardown.js"
+import type { Detached } from "./detached.js"
 import type { Wanted } from "./gauge.js"
 import type { Finding } from "./probe.js"
 import type { Sweep } from "./sweep.js"
@@ -30,12 +32,23 @@ export interface Reaper {
   readonly members: () => ReadonlyArray<ProcessTree.Member>
   readonly signal: (signal: Teardown.Signal, to: "leader" | "tree" | ReadonlyArray<ProcessTree.Member>) => void
   readonly leaderEnded: () => void
+  /** Hands the tree over, with the outputs that nobody here reads any more. */
+  readonly detach: (
+    outputs: ReadonlyArray<Readable>
+  ) => Either.Either<ProcessTree.Detached, ProcessTree.DetachRefused>
   readonly end: (options: {
     readonly policy: Teardown.Teardown
     readonly reason: Teardown.Reason
     readonly urgent: () => boolean
     readonly outputHeld: () => boolean
   }) => Sweep
+}
+
+/** A tree that some host has handed over. */
+export interface HandedOver {
+  readonly detached: Detached
+  readonly members: () => ReadonlyArray<ProcessTree.Member>
+  readonly end: (policy: Teardown.Teardown) => Sweep
 }
 
 /** What an earlier host left behind, or word of one that nobody can read. */
@@ -47,6 +60,8 @@ export interface Platform {
   /** Makes the directory for temporary files that goes with this host, or throws. */
   readonly scratch: () => string
   readonly sweepStale: () => ReadonlyArray<Stale>
+  /** Those of which somebody lives; what is left of the others goes. */
+  readonly handedOver: () => ReadonlyArray<HandedOver>
   readonly probe: () => { readonly findings: ReadonlyArray<Finding>; readonly warnings: ReadonlyArray<string> }
   readonly detached: boolean
   /** Whether it can be seen what a tree uses. */

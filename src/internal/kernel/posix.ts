@@ -2,16 +2,19 @@ import * as Either from "effect/Either"
 import * as ChildProcess from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type * as ProcessTree from "../../ProcessTree.js"
+import type { Readable } from "node:stream"
+import * as ProcessTree from "../../ProcessTree.js"
 import * as Teardown from "../../Teardown.js"
 import * as cgroup from "./cgroup.js"
 import { now } from "./clock.js"
+import * as detached from "./detached.js"
 import * as gauge from "./gauge.js"
 import * as guards from "./guard.js"
 import * as identity from "./identity.js"
 import * as ledger from "./ledger.js"
 import * as mark from "./mark.js"
-import type { Platform, Reaper, Stale } from "./platform.js"
+import * as owner from "./owner.js"
+import type { HandedOver, Platform, Reaper, Stale } from "./platform.js"
 import * as probe from "./probe.js"
 import * as table from "./processTable.js"
 import * as remains from "./remains.js"
@@ -34,6 +37,12 @@ const shellsOwn = new Set(["IFS", "LINENO", "OPTIND", "PPID", "PS1", "PS2", "PS4
 
 /** Whether a shell hands a variable on as it is. dash drops those whose names it could not spell itself. */
 const passesShell = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !shellsOwn.has(name)
+
+/** The mark of a tree, behind those of the trees around this host. */
+const markedAs = (id: string): string => {
+  const around = process.env[mark.variable]
+  return around === undefined ? id : `${around}:${id}`
+}
 
 /** How often a signal waits for its program, 5 milliseconds each. */
 const triesToDeliver = 200
@@ -75,6 +84,11 @@ const probeRlimit = (thread: number): string | undefined => {
   }
 }
 
+const handedOverIn = (environment: { readonly [name: string]: string | undefined }): string | undefined => {
+  const ledgers = ledger.directory(environment)
+  return ledgers === undefined ? undefined : detached.directoryOf(ledgers)
+}
+
 const fallbackRow = (pid: number): table.Row => ({
   pid,
   parent: process.pid,
@@ -89,6 +103,26 @@ const fallbackRow = (pid: number): table.Row => ({
   pages: 0
 })
 
+/**
+ * A program whose output nobody reads any more ends with it, or waits for ever. The reader belongs to the tree, and ends
+ * when nobody is left to write.
+ */
+const readOn = (output: Readable, id: string): boolean => {
+  try {
+    const reader = ChildProcess.spawn("cat", [], {
+      env: { PATH: process.env["PATH"], [mark.variable]: markedAs(id) },
+      cwd: "/",
+      detached: true,
+      stdio: [output, "ignore", "ignore"]
+    })
+    reader.on("error", () => {})
+    reader.unref()
+    return reader.pid !== undefined
+  } catch {
+    return false
+  }
+}
+
 interface Started {
   readonly pid: number
   /** A moment before it was started. */
@@ -102,6 +136,10 @@ interface Started {
   readonly directory: string | undefined
   readonly wanted: gauge.Wanted | undefined
 }
+
+const rank = ({ by }: Found) => by === "leader" ? 0 : 1
+const sorted = (found: ReadonlyArray<Found>): ReadonlyArray<Found> =>
+  [...found].sort((a, b) => rank(a) - rank(b) || a.row.startTime - b.row.startTime || a.row.pid - b.row.pid)
 
 const toMember = ({ by, row }: Found): ProcessTree.Member => ({
   pid: row.pid,
@@ -129,6 +167,11 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     table.rememberAll()
     hostLimit = probeRlimit(thread)
     probed = true
+    // An earlier host of this thread id may have handed trees over that are still there.
+    const directory = handedOverIn(process.env)
+    for (const { rlimit } of directory === undefined ? [] : detached.read(directory)) {
+      if (rlimit?.thread === thread) slots.take(rlimit.slot)
+    }
   }
 
   const guardOf = (): guards.Guard | undefined => {
@@ -160,6 +203,8 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
   const sweepStale = (): ReadonlyArray<Stale> => {
     const directory = ledger.directory(process.env)
     if (directory === undefined || !isLinux) return []
+    // What is left of those that have ended by themselves.
+    handedOver()
     return ledger.claim(directory, ledger.identityOf(host), isAlive(processes)).map((claimed): Stale => {
       if (claimed._tag === "Corrupt") return claimed
       const { cgroup: directory, id, host: dead, rlimit, scratch: files } = claimed.ledger
@@ -170,15 +215,17 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         id,
         rlimit,
         since: dead.startTime,
-        cgroup: directory
+        cgroup: directory,
+        spares: detached.sparing(handedOverIn(process.env), id, processes)
       })
       return {
         _tag: "Host",
         pid: dead.pid,
         done: () => {
           if (directory !== undefined) cgroup.removeLater(directory)
-          if (files !== undefined) scratch.remove(files)
           claimed.done()
+          // What was handed over has its files among them.
+          if (files !== undefined && !detached.has(handedOverIn(process.env), id)) scratch.remove(files)
         },
         sweep: sweep({
           tracker: tracked,
@@ -198,8 +245,50 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
     })
   }
 
+  /** What is left of one that has ended. */
+  const forget = (directory: string, one: detached.Detached): void => {
+    detached.remove(directory, one)
+    if (one.owner.id === identity.host && one.rlimit !== undefined) slots.release(one.rlimit.slot)
+    if (!detached.has(directory, one.owner.id) && !owner.lives(one.owner)) scratch.remove(one.scratch)
+  }
+
+  const handedOver = (): ReadonlyArray<HandedOver> => {
+    const directory = handedOverIn(process.env)
+    if (directory === undefined || !isLinux) return []
+    return detached.read(directory).flatMap((one): ReadonlyArray<HandedOver> => {
+      const tracked = detached.track(one, processes, host)
+      if (!detached.isThere(tracked)) {
+        forget(directory, one)
+        return []
+      }
+      return [{
+        detached: one,
+        members: () => sorted(tracked.look()).map(toMember),
+        end: function*(policy) {
+          const report = yield* sweep({
+            tracker: tracked,
+            pid: one.leader.pid,
+            command: one.command,
+            policy,
+            reason: "completed",
+            layers: () => one.rlimit === undefined ? ["environment"] : ["environment", "rlimit"],
+            notes: () => [],
+            seesAll,
+            now,
+            urgent: () => false,
+            outputHeld: () => false,
+            gauge: gauge.none
+          })
+          if (report.survivors.length === 0) forget(directory, one)
+          return report
+        }
+      }]
+    })
+  }
+
   return {
     detached: true,
+    handedOver,
     measures: isLinux,
     scratch: () => scratch.make(identity.host),
     sweepStale,
@@ -232,8 +321,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       probeLimit()
       const guard = guardOf()
       const id = identity.nextTree()
-      const around = process.env[mark.variable]
-      const marked = { ...environment, [mark.variable]: around === undefined ? id : `${around}:${id}` }
+      const marked = { ...environment, [mark.variable]: markedAs(id) }
       const passing = handingOn(program, marked)
       const suits = (way: Way) => passing !== undefined || (way.layer === "namespace" && !way.throughShell)
       return Either.map(choose(wanted, { isLinux, cgroup: cgroups, as, suits }), (way) => {
@@ -322,11 +410,7 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       limits: wanted.limits,
       endedSeconds: 0
     }, measured.hear)
-    const rank = ({ by }: Found) => by === "leader" ? 0 : 1
-    const members = () =>
-      [...tracked.look()].sort((a, b) =>
-        rank(a) - rank(b) || a.row.startTime - b.row.startTime || a.row.pid - b.row.pid
-      )
+    const members = () => sorted(tracked.look())
     const deliver = (signal: Teardown.Signal, to: "leader" | "tree", tries: number): void => {
       // Behind a seal the leader is another process than the one that was started, and may be yet to come.
       const seen = to === "tree" || seal !== undefined ? members() : []
@@ -343,6 +427,40 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
       pid,
       members: () => members().map(toMember),
       leaderEnded: tracked.leaderEnded,
+      detach: (outputs) => {
+        const refused = (reason: ProcessTree.DetachRefused["reason"], detail: string) =>
+          Either.left(new ProcessTree.DetachRefused({ reason, detail }))
+        const handedOver = handedOverIn(process.env)
+        if (!isLinux) return refused("platform", "only Linux can do it")
+        // Its cgroup is one of the host's, which all go together.
+        if (directory !== undefined) return refused("cgroup", "its cgroup ends with this host")
+        const found = members()
+        if (found.length === 0) return refused("ended", "nothing of it is there any more")
+        const one: detached.Detached = {
+          version: 1,
+          owner: owner.self(),
+          id: mark.id,
+          rlimit: mark.rlimit === undefined || slot === undefined
+            ? undefined
+            : { value: mark.rlimit.value, from: `${mark.rlimit.from}`, to: `${mark.rlimit.to}`, thread, slot },
+          leader: ledger.identityOf(leader),
+          command,
+          since: Date.now(),
+          scratch: scratch.directoryOf(identity.host)
+        }
+        if (handedOver === undefined || !detached.write(handedOver, one)) {
+          return refused(
+            "ledger",
+            `it could not be written down in ${handedOver ?? "the home directory: there is none"}`
+          )
+        }
+        if (!outputs.every((output) => readOn(output, mark.id))) {
+          detached.remove(handedOver, one)
+          return refused("outputs", "cat, which is to go on reading what it writes, could not be started")
+        }
+        stopSampling()
+        return Either.right({ mark: one.id, owner: one.owner, command, since: one.since, members: found.map(toMember) })
+      },
       signal: (signal, to) => {
         if (typeof to === "string") return deliver(signal, to, triesToDeliver)
         const named = new Set(to.map(({ pid, startTime }) => `${pid}:${startTime}`))

@@ -17,6 +17,8 @@ interface Options {
   readonly since: number
   /** The directory of the cgroups of its trees, there or not. */
   readonly cgroup: string | undefined
+  /** Whether a process was handed over: then it is nobody's to end. */
+  readonly spares: (row: Row) => boolean
 }
 
 const namespaceOf = (pid: number | "self"): string | undefined => {
@@ -42,18 +44,29 @@ const isOurs = ({ since, table }: Options, thread: number) => {
 }
 
 /** The marks by the id alone, where the limit does not tell whose it is. */
-const certain = (options: Options, range: Range): ProcessTable["markOf"] => {
-  const ours = isOurs(options, range.thread)
+const certain = ({ table, ...options }: Options): ProcessTable["markOf"] => {
+  if (options.rlimit === undefined) return table.markOf
+  const ours = isOurs({ table, ...options }, options.rlimit.thread)
   return (row: Row, mark: Mark) => {
-    const found = options.table.markOf(row, mark)
-    return found.by !== "rlimit" || ours(row) ? found : options.table.markOf(row, { ...mark, rlimit: undefined })
+    const found = table.markOf(row, mark)
+    return found.by !== "rlimit" || ours(row) ? found : table.markOf(row, { ...mark, rlimit: undefined })
   }
 }
 
 export const track = (options: Options): tracker.Tracker => {
-  const { cgroup, id, now, rlimit, self, since, table } = options
+  const { cgroup, id, now, rlimit, self, since, spares, table } = options
+  const markOf = certain(options)
   return tracker.make({
-    table: rlimit === undefined ? table : { ...table, markOf: certain(options, rlimit) },
+    table: {
+      ...table,
+      markOf: (row, mark) => {
+        const found = markOf(row, mark)
+        if (found.by === undefined) return found
+        if (spares(row)) return { by: undefined, certain: true }
+        // Of one that ends meanwhile nobody knows whether it was handed over, and its group may be.
+        return table.lives(row) ? found : { by: undefined, certain: false }
+      }
+    },
     // No single leader, and no group to trust: marks alone, and who is tied to those that carry them.
     leader: { ...self, pid: 0, parent: 0, group: 0, session: 0, startTime: since },
     mark: {

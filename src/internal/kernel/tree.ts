@@ -23,7 +23,7 @@ import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import * as limits from "./limits.js"
 import * as output from "./output.js"
-import type { Platform, Reaper, Stale, Start } from "./platform.js"
+import type { HandedOver, Platform, Reaper, Stale, Start } from "./platform.js"
 import * as resolve from "./resolve.js"
 import type { Sweep } from "./sweep.js"
 
@@ -237,6 +237,41 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
       return end(reason)
     }))
 
+  const detach = Effect.suspend(() => {
+    if (begun) {
+      return Effect.fail(new ProcessTree.DetachRefused({ reason: "ended", detail: "its teardown has begun" }))
+    }
+    const outputs = [child.stdout, child.stderr].flatMap((output) =>
+      output === null || output.destroyed ? [] : [output]
+    )
+    return Effect.tap(reaper.detach(outputs), ({ mark }) => {
+      begun = true
+      hostExit.remove(live)
+      child.unref()
+      child.stdin?.destroy()
+      stdout.close()
+      stderr.close()
+      // What is left in the pipes is for the one who goes on reading.
+      for (const output of outputs) output.destroy()
+      const report = new Teardown.TeardownReport({
+        pid: reaper.pid,
+        command: command.command,
+        reason: "detached",
+        steps: [],
+        killed: [],
+        survivors: [],
+        verified: "detached",
+        detached: mark,
+        layers: [],
+        notes: [],
+        looks: 0,
+        outputHeld: false,
+        durationMs: 0
+      })
+      return Effect.zipRight(settings.onReport(report), Deferred.succeed(done, report))
+    })
+  }).pipe(Effect.uninterruptible)
+
   const tree: ProcessTree.ProcessTree = {
     [ProcessTree.TypeId]: ProcessTree.TypeId,
     ...Inspectable.BaseProto,
@@ -250,7 +285,8 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
     members: Effect.sync(reaper.members),
     signal: (signal, to = "leader") => Effect.sync(() => reaper.signal(signal, to)),
     teardown: teardown("completed"),
-    report: Deferred.await(done)
+    report: Deferred.await(done),
+    detach
   }
   return { tree, teardown, keepLimits: Effect.zipRight(overLimit.await, teardown("limit")) }
 })
@@ -328,3 +364,14 @@ export const sweepStale = (stale: Stale): Effect.Effect<Teardown.TeardownReport 
   stale._tag === "Corrupt"
     ? Effect.as(Effect.logWarning(`set aside, not the word of a host: ${stale.file}`), undefined)
     : drive(stale.sweep).pipe(Effect.ensuring(Effect.sync(stale.done)), Effect.uninterruptible)
+
+export const toDetached = ({ detached, members }: HandedOver): ProcessTree.Detached => ({
+  mark: detached.id,
+  owner: detached.owner,
+  command: detached.command,
+  since: detached.since,
+  members: members()
+})
+
+export const endDetached = (tree: HandedOver, policy: Teardown.Teardown, onReport: Settings["onReport"]) =>
+  drive(tree.end(policy)).pipe(Effect.tap(onReport), Effect.uninterruptible)

@@ -21,6 +21,7 @@ export const make = (
 ): Platform => ({
   scratch: () => scratch.make(identity.host),
   sweepStale: () => [],
+  handedOver: () => [],
   probe: () => ({
     findings: [{ layer: "taskkill", available: true, why: "" }],
     warnings: ["processes cannot be seen on this system: nothing is claimed about what is left"]
@@ -52,6 +53,7 @@ const watch = (
     signal: (signal) => {
       if (signal === "SIGKILL" && !leaderGone) kill()
     },
+    detach: () => Either.left(new ProcessTree.DetachRefused({ reason: "platform", detail: "only Linux can do it" })),
     end: function*(options): Sweep {
       const began = performance.now()
       // Once the leader is gone its pid may be somebody else's, and taskkill goes by pid.

@@ -10,6 +10,7 @@ import type { Beyond } from "./limits.js"
 /** What stopped the reading. `Elsewhere`: a resume that began a new conversation. */
 export type Stopped =
   | { readonly _tag: "Ended" }
+  | { readonly _tag: "Detached" }
   | { readonly _tag: "LineTooLong"; readonly limitBytes: number }
   | { readonly _tag: "Io"; readonly cause: unknown }
   | { readonly _tag: "Elsewhere"; readonly started: string }
@@ -209,6 +210,7 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
         })
       )
     case "Ended":
+    case "Detached":
       break
   }
 
@@ -226,6 +228,7 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
       new AgentError.AgentLimitExceeded({ agent, detail: `${exceeded}`, partial: partial(), ...exceeded })
     )
   }
+  if (stopped._tag === "Detached") return succeeded("detached")
   if (facts.interrupted) return succeeded("interrupted")
 
   const cause = driver.protocol.diagnose(state, { exit, stderrTail, noise: facts.noise, records: facts.records })

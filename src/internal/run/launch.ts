@@ -6,6 +6,7 @@ import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
@@ -59,6 +60,7 @@ export const plan = Effect.fnUntraced(function*<S>(
 const makeDirectory = Effect.fnUntraced(function*(
   scratch: Effect.Effect<string, PlatformError>,
   files: AgentDriver.Plan["files"],
+  kept: Ref.Ref<boolean>,
   failed: (cause: PlatformError) => AgentError.AgentError
 ) {
   const fs = yield* FileSystem.FileSystem
@@ -68,7 +70,11 @@ const makeDirectory = Effect.fnUntraced(function*(
     Effect.flatMap(scratch, (directory) => fs.makeTempDirectory({ directory, prefix: "" })).pipe(
       Effect.mapError(failed)
     ),
-    (directory) => Effect.ignoreLogged(fs.remove(directory, { recursive: true, force: true }))
+    (directory) =>
+      fs.remove(directory, { recursive: true, force: true }).pipe(
+        Effect.unlessEffect(Ref.get(kept)),
+        Effect.ignoreLogged
+      )
   )
   yield* Effect.forEach(
     files,
@@ -237,7 +243,8 @@ export const launch = Effect.fnUntraced(function*<S>(
     searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
     cwd
   })
-  const directory = yield* makeDirectory(spawner.scratch, plan.files, (cause) =>
+  const kept = yield* Ref.make(false)
+  const directory = yield* makeDirectory(spawner.scratch, plan.files, kept, (cause) =>
     new AgentError.AgentSpawnError({
       agent,
       program,
@@ -278,6 +285,9 @@ export const launch = Effect.fnUntraced(function*<S>(
     limits: options.limits,
     usage: options.usage,
     stdin: plan.stdin === undefined && plan.dialogue !== true ? "ignore" : undefined
-  }).pipe(Effect.mapError(spawnFailed(agent, program, cwd, args, variables)))
+  }).pipe(
+    ProcessTree.onReport((report) => Ref.set(kept, report.verified === "detached")),
+    Effect.mapError(spawnFailed(agent, program, cwd, args, variables))
+  )
   return { context, plan, tree }
 })

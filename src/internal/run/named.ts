@@ -129,5 +129,14 @@ export const start = <S, E, R>(
 ) =>
   Effect.map(open(driver, store, options, request, runOptions, false), (live: run.Live<E>): AgentRun.AgentRun<E> => {
     const { agent, first, outcome, session, tree } = live
-    return { agent, events: first.events, outcome, session, tree, send: first.send, interrupt: first.interrupt }
+    const { events, interrupt, send } = first
+    const detach = request.session._tag === "Named"
+      // Others would go on with the conversation while it is at work.
+      ? new AgentError.AgentUnsupported({
+        agent,
+        what: "to detach a run in a named session",
+        hint: "Run it in a session without a name, and bind that when it has ended."
+      })
+      : live.detach
+    return { agent, events, outcome, session, tree, send, interrupt, detach }
   })

@@ -70,7 +70,7 @@ export interface Turn<E> {
 }
 
 /** A process that takes one turn, or several. */
-export interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session" | "outcome"> {
+export interface Live<E> extends Pick<AgentRun.AgentRun<E>, "agent" | "tree" | "session" | "outcome" | "detach"> {
   readonly first: Turn<E>
   /** One more, once the last one is over. */
   readonly next: (prompt: string) => Effect.Effect<Turn<E>>
@@ -108,6 +108,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const session = yield* Deferred.make<Session.SessionRef, AgentError.AgentError | E>()
   const result = yield* Deferred.make<AgentOutcome.AgentOutcome, AgentError.AgentError | E>()
   const finished = yield* Effect.makeLatch(false)
+  const detached = yield* Effect.makeLatch(false)
   const reading = Reading.make(driver.protocol.initial(request, context))
   const dialogue = yield* Dialogue.make({
     driver,
@@ -270,6 +271,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Effect.as<Stopped>({ _tag: "Ended" }),
       Effect.catchAll((stopped) => Effect.succeed(stopped)),
       Effect.raceFirst(dialogue.broken),
+      Effect.raceFirst(Effect.map(detached.await, (): Stopped => ({ _tag: "Detached" }))),
       Effect.raceFirst(Effect.map(timeIsOver, (beyond): Stopped => ({ _tag: "Limit", beyond })))
     )
     const exitedAlone = !(yield* tree.isRunning)
@@ -383,6 +385,13 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     tree,
     session: Effect.raceFirst(Deferred.await(session), events.relieve),
     outcome: Effect.raceFirst(Deferred.await(result), events.discard),
+    detach: isDialogue
+      ? new AgentError.AgentUnsupported({
+        agent,
+        what: "to detach a run that is talked to",
+        hint: "Run the request without approve, and not interactive."
+      })
+      : Effect.uninterruptible(Effect.zipLeft(tree.detach, detached.open)),
     first: yield* handle,
     next: Effect.fnUntraced(function*(prompt: string) {
       turn = {

@@ -38,7 +38,9 @@ export const lockReason = (lock: Lock): Effect.Effect<string> =>
 export const abandoned = Effect.fnUntraced(function*(common: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const { isAlive } = yield* ProcessTree.Spawner
+  const { detached, isAlive } = yield* ProcessTree.Spawner
+  // What a host has handed over may be at work in its worktrees.
+  const handedOver = new Set((yield* detached).map(({ owner }) => owner.id))
   const folder = path.join(common, "worktrees")
   const ids = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): ReadonlyArray<string> => [])
   const found = yield* Effect.forEach(ids, (id) =>
@@ -46,7 +48,7 @@ export const abandoned = Effect.fnUntraced(function*(common: string) {
       const reason = yield* fs.readFileString(path.join(folder, id, "locked"))
       if (!reason.startsWith(word)) return Option.none()
       const lock = yield* Schema.decode(LockJson)(reason.slice(word.length).trim())
-      if (yield* isAlive(lock.owner)) return Option.none()
+      if (handedOver.has(lock.owner.id) || (yield* isAlive(lock.owner))) return Option.none()
       const file = (yield* fs.readFileString(path.join(folder, id, "gitdir"))).trim()
       const place: Place = { common, id, path: path.dirname(path.resolve(folder, id, file)) }
       return Option.some({ place, lock })
