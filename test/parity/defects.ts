@@ -17,7 +17,7 @@ import {
 } from "./row.js"
 
 const { pressure, request, sessions, situations, vocabulary } = conformance
-const { claude, claudeDialogue, codexServer, copilot, fields, lenient, plan, tools } = drivers
+const { claude, claudeDialogue, codexServer, copilot, dialogues, fields, lenient, plan, tools } = drivers
 
 export const defects: ReadonlyArray<Row> = [
   works(
@@ -29,6 +29,7 @@ export const defects: ReadonlyArray<Row> = [
   works(
     "D2",
     "ids of questions taken for those of answers",
+    dialogues("what it is asked is handed on or refused, and answered once at the most"),
     codexServer("a question of the CLI with the id of a request of ours is a question"),
     real.dialogue("three questions in one turn, each with its own answer; reading needs none")
   ),
@@ -57,6 +58,7 @@ export const defects: ReadonlyArray<Row> = [
   works(
     "D9",
     "bookkeeping that grows on long runs",
+    dialogues("calls that are never closed are forgotten, not gathered"),
     run.hostile("a message of Claude Code with thousands of results"),
     run.hostile("a message of Copilot's that repeats itself")
   ),

@@ -45,6 +45,7 @@ export const drivers = {
   codex: at("drivers/codex"),
   codexServer: at("drivers/codexServer"),
   copilot: at("drivers/copilot"),
+  dialogues: at("drivers/dialogues"),
   fields: at("drivers/fields"),
   lenient: at("drivers/lenient"),
   plan: at("drivers/plan"),

@@ -319,7 +319,10 @@ const item = (state: State, phase: string, params: Record_, record: Record_): St
     : phase === "started"
     ? new Map(state.changes).set(id, found["changes"])
     : without(state.changes, id)
-  return { state: { ...state, open, changes }, events }
+  // Of an edit that is forgotten to be at work nothing is kept.
+  const [oldest] = changes.keys()
+  const kept = changes.size > open.length ? without(changes, oldest) : changes
+  return { state: { ...state, open, changes: kept }, events }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
