@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as AgentDriver from "./AgentDriver.js"
@@ -21,6 +22,7 @@ import type * as AgentRun from "./AgentRun.js"
 import type * as Conversation from "./Conversation.js"
 import * as conversations from "./internal/run/conversation.js"
 import * as named from "./internal/run/named.js"
+import * as objects from "./internal/run/object.js"
 import * as ProcessTree from "./ProcessTree.js"
 import * as SessionStore from "./SessionStore.js"
 
@@ -226,8 +228,75 @@ export const run = <E = never, R = never>(
 ): Effect.Effect<
   AgentOutcome.AgentOutcome,
   AgentError.AgentError | NoInfer<E>,
-  Agent | Exclude<NoInfer<R>, Scope.Scope>
+  Agent | NoInfer<Exclude<R, Scope.Scope>>
 > => Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
+
+/**
+ * An answer as a value. `outcome` is that of the run which gave it, with the usage of all: those before it, `repairs` of
+ * them, gave answers that were not taken.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Answer<out A> {
+  readonly value: A
+  readonly outcome: AgentOutcome.AgentOutcome
+  readonly repairs: number
+}
+
+/**
+ * Options of a run whose answer is to be a value. `repairs`: how often the agent is told what is wrong with its answer
+ * before the run fails with `AgentOutputInvalid`. Default 2.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ObjectOptions<E = never, R = never> extends AgentRun.Options<E, R> {
+  readonly repairs?: number | undefined
+}
+
+/**
+ * Runs a request whose answer is a value of a schema. The agent is given the JSON schema of what the schema decodes from,
+ * and its answer is decoded. Where that fails, its conversation goes on with the words of the `ParseError`, in a run of
+ * its own that begins when nothing of the one before is left. The options hold for each run.
+ *
+ * Claude Code and Codex have an option for the schema, Copilot is asked in words. Codex is held to a strict form, in which
+ * what may be absent is `null`: that is taken out again before the answer is decoded. It is asked in words, too, where
+ * the schema has no such form, as a record of any keys. A schema without a JSON schema is refused with `AgentUnsupported`
+ * before anything is started.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const Finding = Schema.Struct({
+ *   file: Schema.String,
+ *   line: Schema.Int,
+ *   severity: Schema.Literal("low", "high"),
+ *   fix: Schema.optional(Schema.String)
+ * })
+ *
+ * const review = Agent.object(AgentRequest.make({ prompt: "Review the staged diff" }), Schema.Array(Finding)).pipe(
+ *   Effect.map(({ value }) => value.filter(({ severity }) => severity === "high"))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category running
+ */
+export const object = <A, I, RS, E = never, R = never>(
+  request: AgentRequest.AgentRequest,
+  schema: Schema.Schema<A, I, RS>,
+  options: ObjectOptions<E, R> = {}
+): Effect.Effect<
+  Answer<A>,
+  AgentError.AgentError | NoInfer<E>,
+  Agent | RS | NoInfer<Exclude<R, Scope.Scope>>
+> =>
+  Effect.flatMap(Agent, ({ name }) =>
+    objects.ask(name, request, schema, options.repairs ?? 2, (request) => run(request, options)))
 
 /**
  * Runs a request as a stream of its events. The run lives as long as the stream is read: whoever stops reading, ends
@@ -255,7 +324,7 @@ export const stream = <E = never, R = never>(
 ): Stream.Stream<
   AgentEvent.AgentEvent,
   AgentError.AgentError | NoInfer<E>,
-  Agent | Exclude<NoInfer<R>, Scope.Scope>
+  Agent | NoInfer<Exclude<R, Scope.Scope>>
 > => Stream.unwrapScoped(Effect.map(start(request, options), (run) => run.events))
 
 /**

@@ -172,6 +172,7 @@ export interface Failure {
     | "turn-failed"
     | "flag-rejected"
     | "session-not-found"
+    | "output-invalid"
     | "unsupported"
   readonly detail: string
   readonly status?: number | undefined

@@ -493,6 +493,46 @@ export class AgentTurnFailed extends Schema.TaggedError<AgentTurnFailed>("effect
 }
 
 /**
+ * The turn is over, and its answer is not the value that was asked for: none at all, or one that the schema of
+ * `Agent.object` does not take. `partial` has the answer and its conversation.
+ *
+ * `detail` says what is wrong with it, `cause` is the `ParseError` where it was decoded. Of `Agent.object` it is what was
+ * left after all repairs: the last answer, with the usage of all. Not transient.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const risk = Agent.object(
+ *   AgentRequest.make({ prompt: "How risky is the staged diff?" }),
+ *   Schema.Literal("low", "medium", "high")
+ * ).pipe(
+ *   Effect.map(({ value }) => value),
+ *   Effect.catchTag("AgentOutputInvalid", (error) =>
+ *     Effect.as(Effect.logWarning(error.detail, error.partial.text), "high" as const))
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export class AgentOutputInvalid
+  extends Schema.TaggedError<AgentOutputInvalid>("effect-agents/AgentError/AgentOutputInvalid")(
+    "AgentOutputInvalid",
+    { ...after, cause: Schema.optional(Schema.Defect) }
+  )
+{
+  /** @since 0.1.0 */
+  readonly isTransient: boolean = false
+  /** @since 0.1.0 */
+  override get message(): string {
+    return `${this.agent}: the answer is not what was asked for: ${this.detail}`
+  }
+}
+
+/**
  * The installed version of the agent does not know an argument.
  *
  * Either it is older or newer than the version that its driver was written for, or the argument is one of `extraArgs`.
@@ -887,6 +927,7 @@ export const AgentError = Schema.Union(
   AgentRateLimited,
   AgentOverloaded,
   AgentTurnFailed,
+  AgentOutputInvalid,
   AgentFlagRejected,
   AgentSessionNotFound,
   AgentSessionUnbound,

@@ -90,7 +90,7 @@ conformance("situations", (agent) => {
   const beyond = {
     claude: [],
     codex: [{ session: Session.fresh(unknownId) }, { thinking: false }],
-    copilot: [{ session: Session.fork(unknownId) }, { outputSchema: { type: "object" } }, { thinking: false }]
+    copilot: [{ session: Session.fork(unknownId) }, { thinking: false }]
   }[name]
 
   if (beyond.length > 0) {

@@ -319,10 +319,21 @@ describe("claude, line by line", () => {
     assert.strictEqual(progress.text, words)
   })
 
-  it("a schema without a value is a failed turn", () => {
-    const { terminal } = feed([init(), result()], ask({ outputSchema: {} })).progress
-    assert.strictEqual(terminal?.stop, "error")
-    assert.strictEqual(terminal?.failure?.kind, "turn-failed")
+  it("a schema without a value is no success, whether or not the CLI has tried to have it mended", () => {
+    for (
+      const line of [
+        result(),
+        result({
+          subtype: "error_max_structured_output_retries",
+          is_error: true,
+          errors: ["Failed to provide valid structured output after 5 attempts"]
+        })
+      ]
+    ) {
+      const { terminal } = feed([init(), line], ask({ outputSchema: {} })).progress
+      assert.strictEqual(terminal?.stop, "error")
+      assert.strictEqual(terminal?.failure?.kind, "output-invalid")
+    }
   })
 
   it("a conversation that does not exist", () => {

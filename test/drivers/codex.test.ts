@@ -152,7 +152,7 @@ describe("codex, line by line", () => {
     assert.deepStrictEqual(progress.structured, { a: 1 })
     assert.deepStrictEqual(progress.terminal, { stop: "completed" })
     const words = feed([message("sorry"), { type: "turn.completed" }], request).progress
-    assert.strictEqual(words.terminal?.failure?.kind, "turn-failed")
+    assert.strictEqual(words.terminal?.failure?.kind, "output-invalid")
     assert.isUndefined(feed([message("{\"a\":1}"), { type: "turn.completed" }]).progress.structured)
   })
 

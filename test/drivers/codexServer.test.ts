@@ -11,6 +11,13 @@ import { ask, context, only, records, words } from "./replay.js"
 
 const { plan, protocol } = Codex.driver
 
+const strict = {
+  type: "object",
+  properties: { a: { type: "number" } },
+  required: ["a"],
+  additionalProperties: false
+}
+
 const tell = protocol.tell ?? (() => assert.fail("no dialogue"))
 
 const speaking = (approvals = true, keep = false) => ({ ...context, dialogue: { approvals, keep } })
@@ -133,7 +140,7 @@ describe("the dialogue of Codex", () => {
       systemReplace: "A parrot",
       permission: "Edit",
       attachments: [{ path: "a,b.png" }],
-      outputSchema: { type: "object" }
+      outputSchema: strict
     })
     const { steps } = hear(begin(request), opened)
     assert.deepStrictEqual(paramsOf(steps[0], "thread/start"), {
@@ -148,7 +155,7 @@ describe("the dialogue of Codex", () => {
       threadId,
       input: [{ type: "text", text: "do it", text_elements: [] }, { type: "localImage", path: "a,b.png" }],
       effort: "low",
-      outputSchema: { type: "object" }
+      outputSchema: strict
     })
   })
 
@@ -432,6 +439,6 @@ describe("the dialogue of Codex", () => {
       return [structured, terminal?.failure?.kind]
     }
     assert.deepStrictEqual(value("{\"a\":1}"), [{ a: 1 }, undefined])
-    assert.deepStrictEqual(value("no value"), [undefined, "turn-failed"])
+    assert.deepStrictEqual(value("no value"), [undefined, "output-invalid"])
   })
 })

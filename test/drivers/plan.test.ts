@@ -20,6 +20,13 @@ const claude = (fields: Parameters<typeof ask>[0] = {}) => words(planOf(Claude.d
 const codex = (fields: Parameters<typeof ask>[0] = {}) => words(planOf(Codex.driver, ask(fields)))
 const copilot = (fields: Parameters<typeof ask>[0] = {}) => words(planOf(Copilot.driver, ask(fields)))
 
+const strict = {
+  type: "object",
+  properties: { a: { type: "number" } },
+  required: ["a"],
+  additionalProperties: false
+}
+
 const after = (args: ReadonlyArray<string>, flag: string): string | undefined => args[args.indexOf(flag) + 1]
 
 const has = (args: ReadonlyArray<string>, ...wanted: ReadonlyArray<string>): void =>
@@ -219,12 +226,12 @@ describe("codex", () => {
   })
 
   it("passes model, effort and schema on, and keeps the prompt out of greedy options", () => {
-    const args = codex({ model: "gpt", effort: "lo\"w", extraArgs: ["-i", "a.png"], outputSchema: { type: "object" } })
+    const args = codex({ model: "gpt", effort: "lo\"w", extraArgs: ["-i", "a.png"], outputSchema: strict })
     assert.strictEqual(after(args, "--model"), "gpt")
     has(args, "model_reasoning_effort=\"lo\\\"w\"", "--output-schema=<schema.json>")
     assert.deepStrictEqual(args.slice(-4), ["-i", "a.png", "--", "-"])
-    assert.deepStrictEqual(planOf(Codex.driver, ask({ outputSchema: { type: "object" } })).files, [
-      { name: "schema.json", content: "{\"type\":\"object\"}" }
+    assert.deepStrictEqual(planOf(Codex.driver, ask({ outputSchema: strict })).files, [
+      { name: "schema.json", content: JSON.stringify(strict) }
     ])
   })
 
@@ -285,7 +292,6 @@ describe("copilot", () => {
       const request of [
         ask({ session: Session.fork("abc") }),
         ask({ session: Session.fresh("nope") }),
-        ask({ outputSchema: {} }),
         ask({ thinking: false }),
         ask({ prompt: "" })
       ]

@@ -181,6 +181,29 @@ const steps = {
     const text = [...context.turns, context.prompt].join(" / ")
     await print([...wire.text(text), ...wire.end(text)])
   },
+  answer: async () => {
+    steps.keep()
+    const text = scenario.answers[context.turns.length] ?? scenario.answers.at(-1)
+    await print([...wire.text(text), ...wire.end(text)])
+  },
+  // Answers at the first time, and goes on at every other.
+  answerOnce: async ({ path }) => {
+    if (context.turns.length > 0) return writeFileSync(path, "")
+    await steps.answer()
+    exit(0)
+  },
+  // How many descendants there are now, for whoever wants to know later.
+  census: () => {
+    mkdirSync(scenario.state, { recursive: true })
+    const found = readdirSync("/proc").filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(`60.${scenario.mark}`)
+      } catch {
+        return false
+      }
+    })
+    appendFileSync(join(scenario.state, "census"), `${found.length}\n`)
+  },
   forget: () => {
     context.session = randomUUID()
   },

@@ -31,6 +31,8 @@ export const scenarios = {
   // Behaves.
   "OK": ({ text }) => success(text),
   // Tells in its answer which conversation it is in: needs `state`, a folder.
+  // Answers each turn of a conversation with the next of `answers`: needs `state`, too.
+  "ANSWERS": () => [{ do: "start" }, { do: "answer" }],
   "TALK": () => [{ do: "start" }, { do: "recall" }],
 
   "F-TREE": () => [...busy(["tree"]), idle],

@@ -4,6 +4,14 @@ import { randomUUID } from "node:crypto"
 
 const at = () => new Date().toISOString()
 
+const valueOf = (text) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 const claude = (context) => {
   const base = () => ({ session_id: context.session, uuid: randomUUID() })
   const message = (id, content, usage = { input_tokens: 100, output_tokens: 1 }) => ({
@@ -91,7 +99,10 @@ const claude = (context) => {
       parent_tool_use_id: null,
       ...base()
     }],
-    end: (text) => [result({ result: text })],
+    end: (text) => [result({
+      result: text,
+      ...(context.options["--json-schema"] === undefined ? {} : { structured_output: valueOf(text) })
+    })],
     fail: (kind) => {
       const [status, error, text] = errors[kind]
       return {

@@ -1,6 +1,7 @@
 /** How a turn of Claude Code ended. `is_error` decides: `subtype` says "success" for a failed call of the model, too. */
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as Answer from "./answer.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
 
@@ -72,6 +73,8 @@ const failureOf = (record: AgentDriver.JsonRecord, stop: AgentOutcome.Stop, know
     : said !== ""
     ? said
     : `the turn ended with ${Json.string(record["subtype"]) ?? "an error"}`
+  // Its own attempts to have the value mended are used up.
+  if (record["subtype"] === "error_max_structured_output_retries") return { kind: "output-invalid", detail }
   if (stop !== "error") return { kind: "turn-failed", detail }
   if (known.continued && unknownSession.test(errors)) return { kind: "session-not-found", detail }
   const status = Json.number(record["api_error_status"])
@@ -94,7 +97,7 @@ export const terminal = (record: AgentDriver.JsonRecord, known: Known): AgentDri
   const failure: AgentDriver.Failure | undefined = failed || stop === "interrupted"
     ? failureOf(record, stop, known)
     : known.lacksValue
-    ? { kind: "turn-failed", detail: "the turn ended without the value that the schema asks for" }
+    ? Answer.missing
     : undefined
   return Json.compact({
     stop: failure !== undefined && stop === "completed" ? "error" as const : stop,

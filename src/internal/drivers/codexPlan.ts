@@ -4,9 +4,10 @@ import * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import * as Attachments from "./attachments.js"
-import { type Said, sandbox } from "./codexServerPlan.js"
+import { asked, type Said, sandbox } from "./codexServerPlan.js"
 import * as CodexTools from "./codexTools.js"
 import * as CommandLine from "./commandLine.js"
+import * as StrictSchema from "./strictSchema.js"
 import * as Toml from "./toml.js"
 
 const agent = "codex"
@@ -83,7 +84,7 @@ const exec = (
     ...CommandLine.flags("-c"),
     { what: "system", arg: AgentDriver.secret(`developer_instructions=${Toml.text(instructions)}`) }
   ]),
-  ...(request.outputSchema === undefined
+  ...(schemaOf(request) === undefined
     ? []
     : CommandLine.fileOption("--output-schema", "schema.json", "outputSchema")),
   ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--image=${path}` }))
@@ -95,17 +96,24 @@ const longestInstructions = 40_000
 const continued = ({ session }: AgentDriver.Request): ReadonlyArray<string> =>
   session._tag === "New" ? [] : [session._tag === "Resume" ? "resume" : "fork", session.id]
 
-const files = ({ outputSchema, systemReplace }: AgentRequest.AgentRequest): AgentDriver.Plan["files"] => [
-  ...(outputSchema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(outputSchema) }]),
-  ...(systemReplace === undefined ? [] : [{ name: "system-replace.md", content: systemReplace }])
-]
+const schemaOf = ({ outputSchema }: AgentRequest.AgentRequest) => outputSchema && StrictSchema.strict(outputSchema)
+
+const files = (request: AgentRequest.AgentRequest): AgentDriver.Plan["files"] => {
+  const { systemReplace } = request
+  const schema = schemaOf(request)
+  return [
+    ...(schema === undefined ? [] : [{ name: "schema.json", content: JSON.stringify(schema) }]),
+    ...(systemReplace === undefined ? [] : [{ name: "system-replace.md", content: systemReplace }])
+  ]
+}
 
 /**
  * The instructions in the place for them, or before the prompt. A continued conversation keeps those of its beginning
  * and would drop these.
  */
 export const said = (request: AgentRequest.AgentRequest, isServer: boolean): Said => {
-  const { prompt, system } = request
+  const { system } = request
+  const prompt = asked(request.prompt, request.outputSchema)
   if (system === undefined || system === "") return { instructions: undefined, prompt }
   return request.session._tag === "New" && (isServer || Toml.text(system).length <= longestInstructions)
     ? { instructions: system, prompt }

@@ -1,12 +1,13 @@
 /** How Codex speaks with `codex exec --json`, as of 0.171.0. */
-import * as Option from "effect/Option"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as Answer from "./answer.js"
 import * as CodexFailure from "./codexFailure.js"
 import * as Items from "./codexItems.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
+import * as StrictSchema from "./strictSchema.js"
 import type * as ToolCalls from "./toolCalls.js"
 
 type Record_ = AgentDriver.JsonRecord
@@ -15,7 +16,7 @@ type Event = AgentEvent.Unstamped
 
 export interface State {
   readonly continued: boolean
-  readonly hasSchema: boolean
+  readonly schema: AgentDriver.JsonRecord | undefined
   readonly session: string | undefined
   readonly text: string
   readonly structured: unknown
@@ -28,7 +29,7 @@ export interface State {
 
 const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0]): State => ({
   continued: request.session._tag !== "New",
-  hasSchema: request.outputSchema !== undefined,
+  schema: request.outputSchema,
   session: undefined,
   text: "",
   structured: undefined,
@@ -118,12 +119,11 @@ export const usageOf = (usage: Record_): AgentOutcome.Usage => {
 }
 
 /** The value that a schema asks for, and what its absence means. */
-export const valueOf = (state: Pick<State, "hasSchema" | "text">) => {
-  const value = state.hasSchema ? Json.parse(state.text) : Option.none()
-  const failure: AgentDriver.Failure | undefined = state.hasSchema && Option.isNone(value)
-    ? { kind: "turn-failed", detail: "the turn ended without the value that the schema asks for" }
-    : undefined
-  return { structured: Option.getOrUndefined(value), failure }
+export const valueOf = ({ schema, text }: Pick<State, "schema" | "text">) => {
+  const value = Answer.valueOf(schema, text)
+  return schema === undefined || StrictSchema.strict(schema) === undefined
+    ? value
+    : { ...value, structured: StrictSchema.loosen(schema, value.structured) }
 }
 
 const completed = (state: State, record: Record_): Step => {

@@ -39,7 +39,7 @@ interface Turn {
 
 export interface State extends Turn {
   readonly opening: ServerPlan.Opening
-  readonly hasSchema: boolean
+  readonly schema: AgentDriver.JsonRecord | undefined
   readonly session: string | undefined
   /** Of the whole conversation: what is told twice has the same. */
   readonly total: number | undefined
@@ -64,7 +64,7 @@ const noTurn: Turn = {
 const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   ...noTurn,
   opening: ServerPlan.opening(request, context, said(request, true)),
-  hasSchema: request.outputSchema !== undefined,
+  schema: request.outputSchema,
   session: undefined,
   total: undefined
 })
@@ -170,7 +170,7 @@ const tell = (state: State, input: AgentDriver.Input): Step => {
       return {
         state: { ...state, ...noTurn },
         events: [],
-        replies: [startTurn(state, { ...state.opening.turn, input: [ServerPlan.text(input.prompt)] })],
+        replies: [startTurn(state, { ...state.opening.turn, input: [ServerPlan.text(ServerPlan.asked(input.prompt, state.schema))] })],
         expects: [{ id: turnStart, what: "the beginning of a turn" }]
       }
     case "Close":

@@ -1,7 +1,9 @@
 /** What Codex's app-server is asked for at the beginning of a dialogue, as of 0.171.0. */
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentRequest from "../../AgentRequest.js"
+import * as Answer from "./answer.js"
 import * as Json from "./json.js"
+import * as StrictSchema from "./strictSchema.js"
 
 type Record_ = AgentDriver.JsonRecord
 
@@ -29,6 +31,10 @@ const policy = ({ permission }: AgentDriver.Request, { dialogue }: AgentDriver.P
   dialogue?.approvals !== true || permission === "Bypass" ? "never" : "on-request"
 
 export const text = (text: string): Record_ => ({ type: "text", text, text_elements: [] })
+
+/** A schema that the model cannot be held to is asked for in words. */
+export const asked = (prompt: string, schema: Record_ | undefined): string =>
+  schema === undefined || StrictSchema.strict(schema) !== undefined ? prompt : Answer.inWords(prompt, schema)
 
 /** What is said to the model at the beginning. */
 export interface Said {
@@ -69,6 +75,6 @@ export const opening = (
   turn: Json.compact({
     input: [text(said.prompt), ...request.attachments.map(({ path }) => ({ type: "localImage", path }))],
     effort: request.effort,
-    outputSchema: request.outputSchema
+    outputSchema: request.outputSchema && StrictSchema.strict(request.outputSchema)
   })
 })

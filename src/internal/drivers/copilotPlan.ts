@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentRequest from "../../AgentRequest.js"
+import * as Answer from "./answer.js"
 import * as Attachments from "./attachments.js"
 import * as CommandLine from "./commandLine.js"
 import * as CopilotTools from "./copilotTools.js"
@@ -32,13 +33,18 @@ const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext)
     // Unlike `--session-id`, it does not begin a new one when there is none.
     : [`--resume=${request.session.id}`]
 
+/** It has no option for a system prompt, and none for a schema. */
+const said = ({ outputSchema, prompt, system }: AgentRequest.AgentRequest): string => {
+  const asked = outputSchema === undefined ? prompt : Answer.inWords(prompt, outputSchema)
+  return system === undefined || system === "" ? asked : `${system}\n\n${asked}`
+}
+
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
   if (request.session._tag === "Fork") return CommandLine.unsupported(agent, "forking a session")
   if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
     return CommandLine.unsupported(agent, "a session id that is not a UUID")
   }
-  if (request.outputSchema !== undefined) return CommandLine.unsupported(agent, "an output schema")
   if (request.thinking !== undefined) {
     return CommandLine.unsupported(
       agent,
@@ -77,10 +83,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     args,
     // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
     env: { COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30" },
-    // It has no option for a system prompt.
-    stdin: request.system === undefined || request.system === ""
-      ? request.prompt
-      : `${request.system}\n\n${request.prompt}`,
+    stdin: said(request),
     files: servers.right.files
   }))
 }

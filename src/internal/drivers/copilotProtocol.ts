@@ -2,6 +2,7 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
+import * as Answer from "./answer.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
 import * as ToolCalls from "./toolCalls.js"
@@ -12,6 +13,7 @@ type Event = AgentEvent.Unstamped
 
 export interface State {
   readonly continued: boolean
+  readonly schema: AgentDriver.JsonRecord | undefined
   /** The id that the command line names: the CLI prints it in its last record only. */
   readonly asked: string | undefined
   readonly session: string | undefined
@@ -21,6 +23,7 @@ export interface State {
   readonly draft: string
   readonly draftOf: string | undefined
   readonly streamed: boolean
+  readonly structured: unknown
   readonly reasoningOf: string | undefined
   readonly usage: AgentOutcome.Usage
   readonly open: ToolCalls.Open
@@ -33,6 +36,7 @@ export interface State {
 
 const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   continued: request.session._tag !== "New",
+  schema: request.outputSchema,
   asked: request.session._tag === "New" ? request.session.id ?? context.uuid : request.session.id,
   session: undefined,
   announced: false,
@@ -40,6 +44,7 @@ const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   draft: "",
   draftOf: undefined,
   streamed: false,
+  structured: undefined,
   reasoningOf: undefined,
   usage: {},
   open: [],
@@ -234,6 +239,8 @@ const retry = (state: State, data: Record_): Step => ({
   })]
 })
 
+const textOf = ({ draft, text }: State): string => draft === "" ? text : draft
+
 /** An aborted turn exits with 0 and looks like any other, so it is told apart here. */
 const ended = (state: State, exitCode: number | undefined): AgentDriver.Terminal => {
   if (state.aborted !== undefined) {
@@ -249,6 +256,16 @@ const ended = (state: State, exitCode: number | undefined): AgentDriver.Terminal
     : { stop: "error", failure: { kind: "turn-failed", detail: `the agent gave up with exit code ${exitCode}` } }
 }
 
+/** The turn is over, with the value that was asked for or without it. */
+const over = (state: State, exitCode: number | undefined) => {
+  const terminal = ended(state, exitCode)
+  const { failure, structured } = Answer.valueOf(state.schema, textOf(state))
+  return {
+    structured,
+    terminal: failure === undefined || terminal.failure !== undefined ? terminal : { stop: "error" as const, failure }
+  }
+}
+
 /** What a whole conversation took. That is the run's only where the run began it. */
 const conversation = (state: State, usage: AgentOutcome.Usage): AgentOutcome.Usage =>
   state.continued ? {} : Json.compact(usage)
@@ -256,7 +273,7 @@ const conversation = (state: State, usage: AgentOutcome.Usage): AgentOutcome.Usa
 const result = (state: State, record: Record_): Step => {
   const usage = Json.record(record["usage"])
   const session = Json.string(record["sessionId"]) ?? state.session
-  const terminal = ended(state, Json.number(record["exitCode"]))
+  const { structured, terminal } = over(state, Json.number(record["exitCode"]))
   const events: Array<Event> = []
   if (session !== undefined && session !== state.session) events.push({ _tag: "Started", session })
   events.push({ _tag: "Finished", ok: terminal.failure === undefined, stop: terminal.stop })
@@ -264,6 +281,7 @@ const result = (state: State, record: Record_): Step => {
     state: {
       ...state,
       session,
+      structured,
       terminal,
       usage: {
         ...state.usage,
@@ -360,7 +378,7 @@ const dispatch = (state: State, type: string, record: Record_): Step => {
     }
     case "assistant.idle":
       // After an abort, the last record is often missing.
-      return unknown(state.aborted === undefined ? state : { ...state, terminal: ended(state, undefined) }, record)
+      return unknown(state.aborted === undefined ? state : { ...state, ...over(state, undefined) }, record)
     case "result":
       return result(state, record)
     default:
@@ -397,8 +415,8 @@ export const protocol: AgentDriver.Protocol<State> = {
   step,
   progress: (state) => ({
     session: state.session,
-    text: state.draft === "" ? state.text : state.draft,
-    structured: undefined,
+    text: textOf(state),
+    structured: state.structured,
     usage: state.usage,
     openToolCalls: state.open,
     terminal: state.terminal

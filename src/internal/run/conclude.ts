@@ -71,6 +71,12 @@ const partialOf = <S>(
   }
 }
 
+/** The same of a run that went well, and all the same not well enough. */
+export const finished = (outcome: AgentOutcome.AgentOutcome): AgentError.Partial => {
+  const { exit, session, stderrTail, teardown, text, unparsed, usage } = outcome
+  return { session, text, usage, openToolCalls: [], resumable: "yes", exit, stderrTail, unparsed, teardown }
+}
+
 /** What a turn and an outcome have in common. */
 const told = <S>(facts: TurnFacts<S>, stop: AgentOutcome.Stop, stopDetail: string | undefined) => {
   const progress = facts.driver.protocol.progress(facts.state)
@@ -285,6 +291,8 @@ const fromFailure = <S>(
       return new AgentError.AgentFlagRejected({ ...common, partial: partial("no") })
     case "session-not-found":
       return new AgentError.AgentSessionNotFound({ ...common, partial: partial("no"), id: sessionIdOf(request) ?? "" })
+    case "output-invalid":
+      return new AgentError.AgentOutputInvalid({ ...common, partial: partial() })
     case "unsupported":
       return new AgentError.AgentUnsupported({ agent: driver.name, what: failure.detail })
     case "turn-failed":

@@ -12,6 +12,7 @@ import type * as AgentRequest from "../../AgentRequest.js"
 import type * as AgentRun from "../../AgentRun.js"
 import * as Session from "../../Session.js"
 import type * as SessionStore from "../../SessionStore.js"
+import { finished } from "./conclude.js"
 import * as launch from "./launch.js"
 import * as run from "./run.js"
 
@@ -43,19 +44,9 @@ export const plan = <S>(driver: AgentDriver.AgentDriver<S>, store: Store, reques
 const unbound =
   ({ name, project }: SessionStore.Key, outcome: AgentOutcome.AgentOutcome) =>
   (cause: AgentError.AgentSessionStoreError | AgentError.AgentSessionConflict) => {
-    const { agent, exit, session, stderrTail, teardown, text, unparsed, usage } = outcome
-    const partial = {
-      session,
-      text,
-      usage,
-      openToolCalls: [],
-      resumable: "yes" as const,
-      exit,
-      stderrTail,
-      unparsed,
-      teardown
-    }
-    return new AgentError.AgentSessionUnbound({ agent, project, name, detail: cause.message, partial, cause })
+    const { agent } = outcome
+    const detail = cause.message
+    return new AgentError.AgentSessionUnbound({ agent, project, name, detail, partial: finished(outcome), cause })
   }
 
 /** Follows one run, and keeps the name standing for its conversation. */
