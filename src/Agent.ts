@@ -295,8 +295,10 @@ export const object = <A, I, RS, E = never, R = never>(
   AgentError.AgentError | NoInfer<E>,
   Agent | RS | NoInfer<Exclude<R, Scope.Scope>>
 > =>
-  Effect.flatMap(Agent, ({ name }) =>
-    objects.ask(name, request, schema, options.repairs ?? 2, (request) => run(request, options)))
+  Effect.flatMap(
+    Agent,
+    ({ name }) => objects.ask(name, request, schema, options.repairs ?? 2, (request) => run(request, options))
+  )
 
 /**
  * Runs a request as a stream of its events. The run lives as long as the stream is read: whoever stops reading, ends

@@ -331,6 +331,7 @@ export interface Executable {
  * - `teardown`: the polite steps that fit this CLI.
  *
  * - `plan`: refuses with `AgentUnsupported` what the CLI cannot do, and leaves out nothing silently.
+ * - `writes`: the files that a tool call changes when it goes well, for `filesChanged`. Must not throw, as `Protocol.step`.
  *
  * **Example**
  *
@@ -397,6 +398,7 @@ export interface AgentDriver<S> {
     context: PlanContext
   ) => Either.Either<Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
   readonly protocol: Protocol<S>
+  readonly writes?: ((call: { readonly name: string; readonly input: unknown }) => ReadonlyArray<string>) | undefined
 }
 
 /**

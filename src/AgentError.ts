@@ -7,6 +7,10 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as AgentOutcome from "./AgentOutcome.js"
 import * as Session from "./Session.js"
@@ -48,6 +52,7 @@ export type OpenToolCall = typeof OpenToolCall.Type
  * - `session`: where to continue, as soon as the agent had named it.
  * - `text`: the answer so far.
  * - `usage`: as far as it was told; a failed run may have used more.
+ * - `filesChanged`, `attempts`: as in `AgentOutcome`; what an open call has changed is not known.
  * - `resumable`: `yes` when the agent keeps what happened under `session`, `no` when there is nothing to continue,
  *   `unknown` when it ended too early to say.
  * - `exit`, `stderrTail`, `teardown`: how the process ended, its last words, and what was left of it.
@@ -72,6 +77,8 @@ export const Partial = Schema.Struct({
   text: Schema.String,
   usage: AgentOutcome.Usage,
   openToolCalls: Schema.Array(OpenToolCall),
+  filesChanged: Schema.Array(Schema.String),
+  attempts: Schema.Array(AgentOutcome.Attempt),
   resumable: Schema.Literal("yes", "no", "unknown"),
   exit: AgentOutcome.Exit,
   stderrTail: Schema.String,
@@ -432,8 +439,8 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
 }
 
 /**
- * The provider was overloaded, failed (5xx), or could not be reached. `status` is the HTTP status where there was one.
- * What the agent itself tried before came as `Retry` events. Transient.
+ * The provider was overloaded, failed (5xx), or could not be reached. `status` is the HTTP status where there was one,
+ * `retryAfterMs` where it said when. What the agent itself tried before is in `partial.attempts`. Transient.
  *
  * **Example**
  *
@@ -451,7 +458,7 @@ export class AgentRateLimited extends Schema.TaggedError<AgentRateLimited>("effe
  */
 export class AgentOverloaded extends Schema.TaggedError<AgentOverloaded>("effect-agents/AgentError/AgentOverloaded")(
   "AgentOverloaded",
-  after
+  { ...after, retryAfterMs: Schema.optional(Schema.Number) }
 ) {
   /** @since 0.1.0 */
   readonly isTransient: boolean = true
@@ -965,3 +972,57 @@ export type AgentError = typeof AgentError.Type
  * @category refinements
  */
 export const isTransient = (error: AgentError): boolean => error.isTransient
+
+/** How long it is said to take until the same request may go well. */
+const passesIn = (error: AgentError): Effect.Effect<Duration.Duration> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const resetsAt = error._tag === "AgentRateLimited" ? error.resetsAt : undefined
+    const after = error._tag === "AgentRateLimited" || error._tag === "AgentOverloaded" ? error.retryAfterMs : undefined
+    return Duration.millis(Math.max(0, after ?? 0, (resetsAt ?? now) - now))
+  })
+
+const isAgentError = Schema.is(AgentError)
+
+/** Those after which nothing but time has to pass. A run that ended in the middle of its work is to be continued. */
+const isRepeatable = (error: unknown): error is AgentError =>
+  isAgentError(error) && error.isTransient && error._tag !== "AgentIncomplete" && error._tag !== "AgentUnresponsive"
+
+/**
+ * When to make the same request again, for `Effect.retry`: nothing is repeated without it.
+ *
+ * - What: `AgentOverloaded`, `AgentRateLimited`, `AgentSessionBusy`, and `AgentSpawnError` for want of `resources`. Any
+ *   other failure, also of other kinds than `AgentError`, ends it.
+ * - When: after 1, 2, 4, … seconds, at most a minute, each a fifth more or less. Where the provider said how long it
+ *   takes (`retryAfterMs`, `resetsAt`), so much later; more than 6 hours are not waited for.
+ * - How often: at most 25 times, which is about 20 minutes of a provider that says nothing.
+ *
+ * The request begins anew, whatever the run that failed had done: see `partial`. Where that matters, continue its
+ * conversation instead.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Agent, AgentError, AgentRequest } from "effect-agents"
+ *
+ * const summary = Agent.run(AgentRequest.make({ prompt: "Summarise the log" }))
+ *
+ * const patient = Effect.retry(summary, AgentError.retryPolicy)
+ * const brief = Effect.retry(summary, AgentError.retryPolicy.pipe(Schedule.intersect(Schedule.recurs(3))))
+ * ```
+ *
+ * @since 0.1.0
+ * @category schedules
+ */
+export const retryPolicy: Schedule.Schedule<unknown, unknown> = Schedule.exponential("1 second").pipe(
+  Schedule.union(Schedule.spaced("1 minute")),
+  Schedule.jittered,
+  Schedule.intersect(Schedule.recurs(25)),
+  Schedule.passthrough,
+  Schedule.whileInputEffect((error) =>
+    isRepeatable(error)
+      ? Effect.map(passesIn(error), Duration.lessThanOrEqualTo("6 hours"))
+      : Effect.succeed(false)
+  ),
+  Schedule.addDelayEffect((error) => isRepeatable(error) ? passesIn(error) : Effect.succeed(Duration.zero))
+)

@@ -225,6 +225,37 @@ export const RateLimit = Schema.Struct({
  */
 export type RateLimit = typeof RateLimit.Type
 
+/**
+ * An attempt of the agent to reach the provider that failed, and was made again: the event `Retry` without its stamp.
+ * `delayMs` is how long it waited then, `status` an HTTP status; absent is not said.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import type { AgentOutcome } from "effect-agents"
+ *
+ * const waited = ({ attempts }: AgentOutcome.Turn) => attempts.reduce((sum, { delayMs }) => sum + (delayMs ?? 0), 0)
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Attempt = Schema.Struct({
+  reason: Schema.String,
+  attempt: count,
+  maxAttempts: count,
+  delayMs: count,
+  status: count
+})
+
+/**
+ * A value of the schema `Attempt`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Attempt = typeof Attempt.Type
+
 /** What is known of a turn once it is over. */
 const turn = {
   agent: Schema.String,
@@ -235,6 +266,8 @@ const turn = {
   stop: Stop,
   stopDetail: Schema.optional(Schema.String),
   rateLimit: Schema.optional(RateLimit),
+  attempts: Schema.Array(Attempt),
+  filesChanged: Schema.Array(Schema.String),
   durationMs: Schema.Number
 }
 
@@ -262,6 +295,9 @@ export class Turn extends Schema.Class<Turn>("effect-agents/AgentOutcome/Turn")(
  * - `structured` is the answer as a value, where the request had an `outputSchema`.
  * - `unparsed` counts the lines of output that were not part of the protocol, `firstUnparsed` is the first of them.
  * - `rateLimit` is what was last said of the account's quota.
+ * - `attempts` are those to reach the provider that failed, the newest 32.
+ * - `filesChanged` are the files that the agent's own tools for editing have changed, by the names that it gave them. What
+ *   its shell commands did is not known.
  * - `stderrTail` is the end of what the agent wrote to its standard error.
  * - `durationMs` is the time from the start to the end of the teardown.
  *

@@ -190,7 +190,7 @@ export type Attachment = typeof Attachment.Type
  * | `env` | variables of the agent and all it starts | none |
  * | `envPolicy` | which of the host's variables it sees | `minimal` |
  * | `session` | new, resume, fork, or the one of a name | new |
- * | `outputSchema` | a JSON schema that the answer must have; the value is in the outcome's `structured` | none |
+ * | `outputSchema` | a JSON schema for the answer, of an object; the value is in `structured`. See `Agent.object` | none |
  * | `interactive` | whether the run takes messages and interrupts while it goes on (`AgentRun.send`) | `false` |
  * | `extraArgs` | added to the command line unchecked: what they do is yours | none |
  *

@@ -24,6 +24,10 @@
  * says `--skip-git-repo-check`. On a continued conversation `system` stands before the prompt, as the instructions of its
  * beginning stay in force; `systemReplace` holds there too.
  *
+ * An output schema is brought into the strict form that OpenAI's models are held to: every property required, what may
+ * be absent `null`, which is taken out of the value again. One that has no such form (any keys, any value, places of a
+ * tuple) is asked for in words behind the prompt.
+ *
  * MCP servers run outside of its sandbox. Except with `Bypass`, it calls those of their tools that a rule allows and
  * those that say of themselves that they only look; with `ReadOnly` and `Plan`, of the servers of the request, only what
  * a rule names. They get the mark of the run's tree.

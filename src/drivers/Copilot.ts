@@ -11,9 +11,10 @@
  *
  * A new conversation gets an id from the caller or of ours, so that an interrupted run can be continued; an id that is
  * in use is continued by the CLI without a word. It has no option for a system prompt: `system` stands before the
- * prompt. It does not fork, takes no output schema, and counts premium requests and credits instead of tokens; requests
- * and times of a continued conversation are those of its whole life, so for such a run none are reported. After its
- * answer it waits at most 30 seconds (`COPILOT_TASK_WAIT_TIMEOUT_SECONDS`) for commands that it left running.
+ * prompt; and none for a schema: `outputSchema` is asked for behind the prompt, and its value looked for in the answer.
+ * It does not fork, and counts premium requests and credits instead of tokens; requests and times of a continued
+ * conversation are those of its whole life, so for such a run none are reported. After its answer it waits at most 30
+ * seconds (`COPILOT_TASK_WAIT_TIMEOUT_SECONDS`) for commands that it left running.
  *
  * @since 0.1.0
  */

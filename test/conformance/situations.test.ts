@@ -11,7 +11,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import { chmodSync, existsSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
@@ -124,6 +124,38 @@ conformance("situations", (agent) => {
           const error = yield* failsWith("AgentOverloaded", Agent.run(request({ name: "FAIL", kind, code })))
           assert.isTrue(AgentError.isTransient(error))
         }
+      }).pipe(Effect.provide(layer())))
+
+    it.scopedLive(`what was done and tried before it failed, exit ${code}`, () =>
+      Effect.gen(function*() {
+        const state = yield* TempDir.make
+        const before = [
+          { do: "keep" },
+          { do: "start" },
+          { do: "edit", id: "e1", path: "src/a.ts" },
+          { do: "edit", id: "e2", path: "src/refused.ts", ok: false },
+          { do: "edit", id: "e3", path: "src/b.ts" },
+          ...Array.from({ length: 40 }, (_, index) => ({ do: "retry", attempt: index + 1, delay: 1000 })),
+          { do: "tool", id: "call_1", command: "make" }
+        ]
+        const error = yield* failsWith(
+          "AgentOverloaded",
+          Agent.run(request({ state, steps: [...before, { do: "fail", kind: "overloaded", code }] }))
+        )
+        assert.deepStrictEqual(error.partial.filesChanged, ["src/a.ts", "src/b.ts"])
+        assert.deepStrictEqual(error.partial.openToolCalls.map(({ id }) => id), ["call_1"])
+        assert.strictEqual(error.partial.attempts.length, 32, "the newest, not all that there ever were")
+        const last = error.partial.attempts.at(-1)
+        assert.deepStrictEqual([last?.attempt, last?.status, last?.delayMs], [
+          40,
+          529,
+          name === "claude" ? 1000 : undefined
+        ])
+        assert.strictEqual(readdirSync(state).length, 1, "nothing is tried again by itself")
+        // The same of a run that went well.
+        const outcome = yield* Agent.run(request({ state, steps: [...before, { do: "end", text: "done" }] }))
+        assert.deepStrictEqual(outcome.filesChanged, ["src/a.ts", "src/b.ts"])
+        assert.strictEqual(outcome.attempts.length, 32)
       }).pipe(Effect.provide(layer())))
 
     it.scopedLive(`the turn itself failed, exit ${code}`, () =>

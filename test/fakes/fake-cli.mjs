@@ -126,6 +126,8 @@ const steps = {
   text: ({ id, text, usage }) => print(wire.text(text, { id, usage })),
   tool: ({ command, id }) => print(wire.tool(id, command)),
   toolResult: ({ id, ok, output }) => print(wire.toolResult(id, output, ok)),
+  edit: ({ id, ok = true, path }) => print(wire.edit(id, path, ok)),
+  retry: ({ attempt, delay }) => print(wire.retry(attempt, delay)),
   end: ({ text }) => print(wire.end(text)),
   strange: () => print(wire.strange()),
   record: ({ record }) => print([record]),

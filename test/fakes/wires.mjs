@@ -99,6 +99,25 @@ const claude = (context) => {
       parent_tool_use_id: null,
       ...base()
     }],
+    edit: (id, path, ok) => [
+      message(`msg_${id}`, { type: "tool_use", id, name: "Edit", input: { file_path: path, old_string: "a" } }),
+      {
+        type: "user",
+        message: { role: "user", content: [{ tool_use_id: id, type: "tool_result", content: "…", is_error: !ok }] },
+        parent_tool_use_id: null,
+        ...base()
+      }
+    ],
+    retry: (attempt, delay) => [{
+      type: "system",
+      subtype: "api_retry",
+      attempt,
+      max_retries: 10,
+      retry_delay_ms: delay,
+      error_status: 529,
+      error: "overloaded",
+      ...base()
+    }],
     end: (text) => [result({
       result: text,
       ...(context.options["--json-schema"] === undefined ? {} : { structured_output: valueOf(text) })
@@ -181,6 +200,13 @@ const codex = (context) => {
         status: ok ? "completed" : "failed"
       })
     }],
+    edit: (id, path, ok) => [{
+      type: "item.completed",
+      item: { id, type: "file_change", changes: [{ path, kind: "update" }], status: ok ? "completed" : "failed" }
+    }],
+    retry: (
+      attempt
+    ) => [{ type: "error", message: `Reconnecting... ${attempt}/10 (unexpected status 529 overloaded)` }],
     end: () => [{
       type: "turn.completed",
       usage: {
@@ -272,6 +298,14 @@ const copilot = (context) => {
         success: ok,
         result: { content: output, detailedContent: output }
       })
+    ],
+    edit: (id, path, ok) => [
+      record("tool.execution_start", { toolCallId: id, toolName: "edit", arguments: { path, old_str: "a" } }),
+      record("tool.execution_complete", { toolCallId: id, success: ok, result: { content: "…" } })
+    ],
+    retry: (attempt) => [
+      record("model.call_failure", { statusCode: 529, retryAttempt: attempt - 1, errorMessage: "overloaded" }),
+      record("assistant.turn_retry", { reason: "overloaded" })
     ],
     end: () => [record("assistant.turn_end", { turnId: "0" }), record("assistant.idle", {}, ephemeral), result(0)],
     fail: (kind, code = 1) => {

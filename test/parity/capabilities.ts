@@ -254,8 +254,8 @@ export const capabilities: ReadonlyArray<Row> = [
   differs(
     "C40",
     "a value by a schema",
-    "the schema goes to the CLI as it is: the strict form that Codex's provider wants is the caller's to write",
-    claude("a schema without a value is a failed turn"),
+    "Agent.object makes the schema of the CLI from one of Effect, in the strict form where the provider needs it",
+    claude("a schema without a value is no success, whether or not the CLI has tried to have it mended"),
     codex("the value that a schema asks for is the answer, read"),
     codexServer("says what the request says"),
     environment("the folder is there while the run is, for nobody else to read")

@@ -297,7 +297,12 @@ export const missing: ReadonlyArray<Row> = [
     kernel.tables("asks taskkill for the end of the tree, once, and says that it cannot see it"),
     kernel.tables("gives a line to its shell as it is")
   ),
-  notYet("M21", "answers decoded by a schema, with a repair"),
+  works(
+    "M21",
+    "answers decoded by a schema, with a repair",
+    conformance.object("the answer is the value"),
+    conformance.object("what does not fit goes back into the conversation with what is wrong, and usage adds up")
+  ),
   works(
     "M22",
     "a worktree for a run",

@@ -32,6 +32,7 @@ export const conformance = {
   endings: at("conformance/endings"),
   environment: at("conformance/environment"),
   host: at("conformance/host"),
+  object: at("conformance/object"),
   pressure: at("conformance/pressure"),
   request: at("conformance/request"),
   sessions: at("conformance/sessions"),

@@ -13,6 +13,8 @@ import * as Wire from "./wire.js"
 
 export type Script =
   | { readonly _tag: "Text"; readonly text: string }
+  /** The next of these with every turn, as the call of a tool where one for values is offered. */
+  | { readonly _tag: "Answers"; readonly texts: ReadonlyArray<string> }
   /** One call of the shell tool, then `text`. */
   | { readonly _tag: "Shell"; readonly command: string; readonly text: string }
   /** These calls, one after the other, then `text`. */
@@ -74,7 +76,8 @@ const answer = (
   wire: Wire.Wire,
   script: Script,
   asked: Wire.Asked,
-  serial: number
+  serial: number,
+  turn: number
 ): void => {
   const say = (text: string): void => {
     sendEvents(response, wire.text(serial, text))
@@ -91,6 +94,10 @@ const answer = (
   switch (script._tag) {
     case "Text":
       return say(script.text)
+    case "Answers": {
+      const text = script.texts[Math.min(turn, script.texts.length) - 1] ?? ""
+      return call(Wire.value(parse(text)), asked.tools.every(({ name }) => name !== Wire.valueTool), text)
+    }
     case "Shell":
       return call(Wire.shell(script.command), asked.afterTool, script.text)
     case "Calls":
@@ -147,7 +154,7 @@ export const make: Effect.Effect<ModelServer, Error, Scope.Scope> = Effect.gen(f
           : sendJson(response, 404, { error: { type: "not_found_error", message: "not scripted" } })
       }
       serial += 1
-      answer(response, wire, route.script, asked, serial)
+      answer(response, wire, route.script, asked, serial, route.requests.filter(({ turn }) => turn).length)
     })
     // Killed clients reset their connections; that is what these tests are about.
     request.on("error", () => {})

@@ -256,3 +256,9 @@ export const write = (path: string): Call => (tools) => {
       input: found.name === "Write" ? { file_path: path, content: "written" } : { path, file_text: "written" }
     }
 }
+
+/** By this tool Claude Code has the model give a value that a schema asks for. */
+export const valueTool = "StructuredOutput"
+
+export const value = (input: Json): Call => (tools) =>
+  tools.find(({ name }) => name === valueTool) && { name: valueTool, input }

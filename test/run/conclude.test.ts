@@ -49,6 +49,8 @@ const answered = (request: AgentDriver.Request, session: string, exit = { code: 
     unparsed: 1,
     noise: ["a banner"],
     rateLimit: { status: "allowed" },
+    attempts: [],
+    filesChanged: [],
     cut: false,
     exit,
     exitedAlone: true,

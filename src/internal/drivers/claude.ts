@@ -2,6 +2,7 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
 import { plan } from "./claudePlan.js"
 import { protocol, type State } from "./claudeProtocol.js"
+import { writes } from "./claudeTools.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
@@ -73,5 +74,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
     { signal: "SIGTERM", to: "tree", wait: "1 second" }
   ]),
   plan,
-  protocol
+  protocol,
+  writes
 }

@@ -5,6 +5,7 @@ import type * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as ToolRule from "../../ToolRule.js"
 import * as CommandLine from "./commandLine.js"
+import * as Json from "./json.js"
 import * as ToolRules from "./toolRules.js"
 
 const agent = "claude"
@@ -78,4 +79,12 @@ export const servers = (
         files: [{ name: "mcp.json", content }]
       }
   )
+}
+
+const writing = /^(?:Edit|MultiEdit|Write|NotebookEdit)$/
+
+/** Shell commands may write too; that is not told. */
+export const writes: AgentDriver.AgentDriver<unknown>["writes"] = ({ input, name }) => {
+  const { file_path, notebook_path } = Json.record(input)
+  return writing.test(name) ? Json.strings([file_path, notebook_path]) : []
 }

@@ -1,5 +1,6 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
+import { writes } from "./codexItems.js"
 import { plan } from "./codexPlan.js"
 import * as Exec from "./codexProtocol.js"
 import * as Server from "./codexServer.js"
@@ -83,5 +84,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
     { signal: "SIGTERM", to: "tree", wait: "2 seconds" }
   ]),
   plan,
-  protocol
+  protocol,
+  writes
 }

@@ -45,6 +45,12 @@ const tools: Readonly<
   }
 }
 
+/** Shell commands may write too; that is not told. */
+export const writes: AgentDriver.AgentDriver<unknown>["writes"] = ({ input, name }) =>
+  name === "file_change"
+    ? Json.list(Json.record(input)["changes"]).flatMap((change) => Json.string(Json.record(change)["path"]) ?? [])
+    : []
+
 const okOf = (item: Record_, exitCode: number | undefined): boolean | undefined => {
   if (exitCode !== undefined) return exitCode === 0
   if (Json.isRecord(item["error"])) return false

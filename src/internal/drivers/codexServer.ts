@@ -170,7 +170,12 @@ const tell = (state: State, input: AgentDriver.Input): Step => {
       return {
         state: { ...state, ...noTurn },
         events: [],
-        replies: [startTurn(state, { ...state.opening.turn, input: [ServerPlan.text(ServerPlan.asked(input.prompt, state.schema))] })],
+        replies: [
+          startTurn(state, {
+            ...state.opening.turn,
+            input: [ServerPlan.text(ServerPlan.asked(input.prompt, state.schema))]
+          })
+        ],
         expects: [{ id: turnStart, what: "the beginning of a turn" }]
       }
     case "Close":

@@ -2,6 +2,7 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
 import { plan } from "./copilotPlan.js"
 import { protocol, type State } from "./copilotProtocol.js"
+import { writes } from "./copilotTools.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
@@ -57,5 +58,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
     { signal: "SIGTERM", to: "tree", wait: "1 second" }
   ]),
   plan,
-  protocol
+  protocol,
+  writes
 }

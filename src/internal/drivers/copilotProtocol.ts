@@ -211,7 +211,7 @@ const sessionError = (data: Record_): AgentDriver.Failure => {
     kind,
     detail,
     status,
-    retryAfterMs: kind === "rate-limited" ? Failure.retryAfterIn(detail) : undefined
+    retryAfterMs: Failure.isPassing(kind) ? Failure.retryAfterIn(detail) : undefined
   })
 }
 

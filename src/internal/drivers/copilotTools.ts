@@ -5,6 +5,7 @@ import type * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import type * as ToolRule from "../../ToolRule.js"
 import * as CommandLine from "./commandLine.js"
+import * as Json from "./json.js"
 import * as ToolRules from "./toolRules.js"
 
 const agent = "copilot"
@@ -127,4 +128,14 @@ export const servers = (
       files: [{ name: "mcp.json", content }]
     }
   )
+}
+
+const patched = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm
+
+/** Shell commands may write too; that is not told. */
+export const writes: AgentDriver.AgentDriver<unknown>["writes"] = ({ input, name }) => {
+  if (name === "create" || name === "edit") return Json.strings([Json.record(input)["path"]])
+  if (name !== "apply_patch") return []
+  const patch = Json.string(input) ?? Json.string(Json.record(input)["input"]) ?? ""
+  return Array.from(patch.matchAll(patched), ([, file = ""]) => file)
 }

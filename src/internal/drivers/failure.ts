@@ -18,9 +18,15 @@ export const kindOfStatus = (status: number | undefined): Kind | undefined =>
     : undefined
 
 /** An HTTP status, only where the text says that it is one: numbers occur in ids, ports and line numbers as well. */
+const statuses = [
+  /\b(?:status(?:[ _]code)?|HTTP(?:\/[\d.]+)?|API error)\W{0,3}([1-5]\d\d)\b/i,
+  /\b([45]\d\d) (?:unauthorized|too many requests|internal server error|bad gateway|service unavailable|gateway timeout|overloaded)\b/i,
+  /\berror\W{1,3}([45]\d\d)(?=\s*(?:$|[.,;)\]]))/im
+]
+
 const statusIn = (text: string): number | undefined => {
-  const found = /\b(?:status(?:[ _]code)?|HTTP(?:\/[\d.]+)?|API error)\W{0,3}([1-5]\d\d)\b/i.exec(text)
-  return found === null ? undefined : Number(found[1])
+  const found = statuses.map((status) => status.exec(text)).find((found) => found !== null)
+  return found === undefined ? undefined : Number(found?.[1])
 }
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 }
@@ -42,7 +48,10 @@ const rules: ReadonlyArray<readonly [Kind, RegExp]> = [
     "not-authenticated",
     /\b(?:unauthorized|not logged in|log ?in again|invalid_api_key|incorrect api key|missing environment variable|authentication_error|token (?:has )?expired|no authentication information)\b/i
   ],
-  ["rate-limited", /\b(?:rate[ _]limit\w*|usage limit|quota|too many requests|insufficient_quota)\b/i],
+  [
+    "rate-limited",
+    /\b(?:rate[ _]limit\w*|usage limit|(?<!(?:disk|storage) )quota|too many requests|insufficient_quota)\b/i
+  ],
   [
     "overloaded",
     /\b(?:high demand|overloaded\w*|server_error|stream (?:disconnected|closed)|connection (?:failed|reset|refused|closed|lost|error)|error sending request|timed out|idle timeout|E(?:CONNRESET|CONNREFUSED|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN)|temporar(?:y|ily)|service unavailable|bad gateway|transient)\b/i
@@ -78,6 +87,9 @@ export const unwrap = (text: string, depth = 0): Words => {
   }
 }
 
+/** Whether there is a time after which it may go well. */
+export const isPassing = (kind: Kind): boolean => kind === "rate-limited" || kind === "overloaded"
+
 /** A failure from a message that is all that the CLI gives. A status decides before words do. */
 export const fromMessage = (text: string): AgentDriver.Failure => {
   const { code, message, status } = unwrap(text)
@@ -87,7 +99,7 @@ export const fromMessage = (text: string): AgentDriver.Failure => {
     kind,
     detail: message,
     status,
-    retryAfterMs: kind === "rate-limited" ? retryAfterIn(message) : undefined
+    retryAfterMs: isPassing(kind) ? retryAfterIn(message) : undefined
   })
 }
 

@@ -27,6 +27,8 @@ interface TurnFacts<S> {
   readonly records: number
   readonly unparsed: number
   readonly rateLimit: AgentOutcome.RateLimit | undefined
+  readonly attempts: ReadonlyArray<AgentOutcome.Attempt>
+  readonly filesChanged: ReadonlyArray<string>
   readonly stderrTail: string
   /** The caller has asked for the end of the turn. */
   readonly interrupted: boolean
@@ -64,6 +66,8 @@ const partialOf = <S>(
     text: progress.text,
     usage: progress.usage,
     openToolCalls: progress.openToolCalls,
+    filesChanged: facts.filesChanged,
+    attempts: facts.attempts,
     resumable: resumable ?? (facts.started && session !== undefined ? "yes" : facts.records > 0 ? "unknown" : "no"),
     stderrTail: facts.stderrTail,
     unparsed: facts.unparsed,
@@ -73,8 +77,20 @@ const partialOf = <S>(
 
 /** The same of a run that went well, and all the same not well enough. */
 export const finished = (outcome: AgentOutcome.AgentOutcome): AgentError.Partial => {
-  const { exit, session, stderrTail, teardown, text, unparsed, usage } = outcome
-  return { session, text, usage, openToolCalls: [], resumable: "yes", exit, stderrTail, unparsed, teardown }
+  const { attempts, exit, filesChanged, session, stderrTail, teardown, text, unparsed, usage } = outcome
+  return {
+    session,
+    text,
+    usage,
+    openToolCalls: [],
+    filesChanged,
+    attempts,
+    resumable: "yes",
+    exit,
+    stderrTail,
+    unparsed,
+    teardown
+  }
 }
 
 /** What a turn and an outcome have in common. */
@@ -90,6 +106,8 @@ const told = <S>(facts: TurnFacts<S>, stop: AgentOutcome.Stop, stopDetail: strin
     stop,
     ...(stopDetail === undefined ? {} : { stopDetail }),
     ...(facts.rateLimit === undefined ? {} : { rateLimit: facts.rateLimit }),
+    attempts: facts.attempts,
+    filesChanged: facts.filesChanged,
     durationMs: facts.durationMs
   }
 }
@@ -271,6 +289,7 @@ const fromFailure = <S>(
     detail: failure.detail,
     ...(failure.status === undefined ? {} : { status: failure.status })
   }
+  const retryAfter = failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }
   switch (failure.kind) {
     case "not-authenticated":
       return new AgentError.AgentNotAuthenticated({
@@ -283,10 +302,10 @@ const fromFailure = <S>(
         ...common,
         partial: partial(),
         ...(failure.resetsAt === undefined ? {} : { resetsAt: failure.resetsAt }),
-        ...(failure.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs })
+        ...retryAfter
       })
     case "overloaded":
-      return new AgentError.AgentOverloaded({ ...common, partial: partial() })
+      return new AgentError.AgentOverloaded({ ...common, partial: partial(), ...retryAfter })
     case "flag-rejected":
       return new AgentError.AgentFlagRejected({ ...common, partial: partial("no") })
     case "session-not-found":

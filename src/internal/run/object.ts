@@ -25,7 +25,8 @@ const form = <A, I, R>(agent: string, schema: Schema.Schema<A, I, R>) => {
   const wrapped = Schema.Struct({ value: schema })
   return Effect.try({
     try: () => JSONSchema.make(wrapped),
-    catch: (cause) => new AgentError.AgentUnsupported({ agent, what: "a schema without a JSON schema", hint: `${cause}` })
+    catch: (cause) =>
+      new AgentError.AgentUnsupported({ agent, what: "a schema without a JSON schema", hint: `${cause}` })
   }).pipe(
     Effect.map(({ $schema, ...root }) => {
       const value = valueOf(root)

@@ -2,9 +2,11 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as changes from "./changes.js"
 import * as lines from "./lines.js"
 
 const noiseKept = 20
+const attemptsKept = 32
 const noticeLength = 8192
 
 /** The driver's state and the counts beside it. Only ever changed within one tick, so plain variables do. */
@@ -21,12 +23,14 @@ export interface Reading<S> {
   /** The reader of the events is being waited for. */
   blocked: boolean
   rateLimit: AgentOutcome.RateLimit | undefined
+  attempts: ReadonlyArray<AgentOutcome.Attempt>
+  readonly changes: changes.Changes
   readonly noise: Array<string>
   /** Events that did not come of output: they go with the next that do. */
   readonly aside: Array<AgentEvent.Unstamped>
 }
 
-export const make = <S>(state: S): Reading<S> => ({
+export const make = <S>(driver: AgentDriver.AgentDriver<S>, state: S): Reading<S> => ({
   state,
   seq: 0,
   records: 0,
@@ -37,9 +41,17 @@ export const make = <S>(state: S): Reading<S> => ({
   lastAt: 0,
   blocked: false,
   rateLimit: undefined,
+  attempts: [],
+  changes: changes.make(driver.writes),
   noise: [],
   aside: []
 })
+
+/** What belongs to one turn begins anew. */
+export const begin = <S>(reading: Reading<S>): void => {
+  reading.attempts = []
+  changes.begin(reading.changes)
+}
 
 /** A piece of a string that does not keep the whole of it in memory. */
 const copyOf = (piece: string): string => Buffer.from(piece).toString()
@@ -57,6 +69,11 @@ export const take = <S>(
       const { _tag, ...rateLimit } = event
       reading.rateLimit = rateLimit
     }
+    if (event._tag === "Retry") {
+      const { _tag, ...attempt } = event
+      reading.attempts = [...reading.attempts.slice(-attemptsKept + 1), attempt]
+    }
+    changes.note(reading.changes, event)
     events.push(event)
   }
   return step

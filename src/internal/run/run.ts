@@ -109,7 +109,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const result = yield* Deferred.make<AgentOutcome.AgentOutcome, AgentError.AgentError | E>()
   const finished = yield* Effect.makeLatch(false)
   const detached = yield* Effect.makeLatch(false)
-  const reading = Reading.make(driver.protocol.initial(request, context))
+  const reading = Reading.make(driver, driver.protocol.initial(request, context))
   const dialogue = yield* Dialogue.make({
     driver,
     tree,
@@ -135,6 +135,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     records: reading.records,
     unparsed: reading.unparsed,
     rateLimit: reading.rateLimit,
+    attempts: reading.attempts,
+    filesChanged: Array.from(reading.changes.done),
     stderrTail: stderr.text(),
     interrupted,
     durationMs: endedAt - since
@@ -401,6 +403,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       }
       spent = Limits.begun(yield* onNativeTime(monotonicMillis))
       interrupted = false
+      Reading.begin(reading)
       yield* dialogue.tell({ _tag: "Turn", prompt })
       return yield* handle
     })
