@@ -475,4 +475,9 @@ describe("the end of a sweep", () => {
   })
 
   it("comes at the deadline, whatever moves", () => assert.strictEqual(looks(() => false, { deadline: 40 }), 40))
+
+  it("does not come for a host that stood still until the deadline, before it has looked", () => {
+    assert.strictEqual(looks(() => false, { deadline: 0 }), 26)
+    assert.strictEqual(looks((look) => look > 10, { deadline: 0 }), 16)
+  })
 })

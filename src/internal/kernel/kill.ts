@@ -13,6 +13,9 @@ import { key } from "./tracker.js"
 const cleanLooks = 6
 const betweenLooks = 2
 
+/** Before so many looks nobody is given up, however late it is: a host that stood still has had none of its time. */
+const looksAtLeast = 25
+
 export interface Ended {
   found: Found
   signal: string | undefined
@@ -79,7 +82,7 @@ export function* kill(
   let clean = left.length === 0 && tracker.settled() ? 1 : 0
   if (clean > 0 && tracker.still()) return left
   const reached = new Set<string>()
-  for (;;) {
+  for (let looks = 1;; looks++) {
     const before = seen.size
     tracker.killSealed()
     const killed = new Set<number>()
@@ -99,7 +102,8 @@ export function* kill(
     const killable = left.some((found) => !denied.has(keyOf(found)))
     const sure = !tracker.blind() && tracker.settled()
     clean = killable ? 0 : sure ? clean + 1 : clean
-    if (clean >= cleanLooks || (clean > 0 && tracker.still()) || (pastDeadline() && (clean === 0 || !sure))) return left
+    if (clean >= cleanLooks || (clean > 0 && tracker.still())) return left
+    if (looks >= looksAtLeast && pastDeadline() && (clean === 0 || !sure)) return left
     // While new ones turn up it is a race; after that the kernel needs a moment to bury the dead.
     yield seen.size > before ? 0 : clean === 0 ? 1 : betweenLooks
   }

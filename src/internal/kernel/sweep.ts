@@ -33,6 +33,9 @@ export interface Options {
 
 const pendingBoundMs = 1000
 
+/** The end of a pipe is told a moment after that of the last who held it. */
+const pipesBoundMs = 25
+
 export function* sweep(options: Options): Sweep {
   const { gauge, now, policy, tracker } = options
   const began = now()
@@ -101,6 +104,10 @@ export function* sweep(options: Options): Sweep {
   // The bound of the policy holds for the kill too, and it always gets the time for its looks.
   const deadline = now() + Duration.toMillis(policy.settle)
   members = yield* kill(account, tracker, members, () => now() >= deadline)
+  const pipesDeadline = now() + pipesBoundMs
+  while (members.length === 0 && options.reason !== "host-exit" && options.outputHeld() && now() < pipesDeadline) {
+    yield 1
+  }
 
   const left = new Set(members.map(keyOf))
   const survivors = members.map((found) =>
