@@ -5,6 +5,7 @@ import * as AgentRequest from "effect-agents/AgentRequest"
 import type * as AgentRun from "effect-agents/AgentRun"
 import * as Approval from "effect-agents/Approval"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { expectGone, makeMark } from "../utils/Processes.js"
 import { talker } from "./talker.js"
 
@@ -34,6 +35,14 @@ describe("limits of a run", () => {
       assert.deepStrictEqual([error.limit, error.allowed], ["wall", 1000])
       yield* expectGone(mark)
     }))
+
+  it.live("wall: also of one whose answer is complete, while its reader has stopped; the answer holds", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const run = yield* Agent.start(ask("answer flood stay"), { limits: { wall: "1 second" } })
+      yield* Effect.forkScoped(Stream.runForEach(run.events, () => Effect.never))
+      const outcome = yield* Effect.timeoutFail(run.outcome, { duration: "10 seconds", onTimeout: () => "stuck" })
+      assert.deepStrictEqual([outcome.stop, outcome.teardown.verified], ["completed", "empty"])
+    })).pipe(Effect.provide(talker)))
 
   it.live("idle: nothing for so long, though it goes on trying to reach its provider", () =>
     Effect.gen(function*() {

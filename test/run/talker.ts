@@ -12,9 +12,7 @@ interface State extends AgentDriver.Progress {
   readonly prompt: string
 }
 
-const script = fileURLToPath(new URL("./dialogueAgent.mjs", import.meta.url))
-
-const driver: AgentDriver.AgentDriver<State> = {
+const driverOf = (script: string): AgentDriver.AgentDriver<State> => ({
   name: "talker",
   executable: { names: ["node"], directories: [], native: () => [], installHint: "", loginHint: "" },
   environment: [],
@@ -22,7 +20,11 @@ const driver: AgentDriver.AgentDriver<State> = {
   teardown: Teardown.graceful("500 millis"),
   plan: (request, { dialogue }) =>
     Either.right({
-      args: [script, ...(request.session._tag === "Resume" ? ["resume"] : []), ...request.extraArgs],
+      args: [
+        fileURLToPath(new URL(script, import.meta.url)),
+        ...(request.session._tag === "Resume" ? ["resume"] : []),
+        ...request.extraArgs
+      ],
       env: {},
       stdin: `${JSON.stringify({ type: "prompt", text: request.prompt })}\n`,
       files: [],
@@ -112,9 +114,14 @@ const driver: AgentDriver.AgentDriver<State> = {
     progress: (state) => state,
     diagnose: () => undefined
   }
-}
+})
+
+const driver = driverOf("./dialogueAgent.mjs")
 
 export const talker = Layer.provideMerge(Agent.layer(driver), NodeProcessTree.layer)
+
+/** One that does what its last argument says. */
+export const generated = Layer.provideMerge(Agent.layer(driverOf("./generatedAgent.mjs")), NodeProcessTree.layer)
 
 const { tell: _, ...monologue } = driver.protocol
 

@@ -117,7 +117,8 @@ export const watch = (
     readonly spent: Spent
     readonly tools: ReadonlyArray<AgentError.OpenToolCall>
     readonly waiting: boolean
-    readonly over: boolean
+    /** An agent that rests between two turns has all the time, one that is about to leave that of the whole run. */
+    readonly over: false | "rests" | "ends"
   }
 ): Effect.Effect<Beyond> => {
   const allowed = durations(limits)
@@ -128,7 +129,8 @@ export const watch = (
     Effect.zipRight(monotonicMillis),
     Effect.flatMap((now) => {
       const { over, spent, tools, waiting } = look()
-      const found = over ? undefined : late(spent, allowed, now, tools, waiting)
+      const left = over === "ends" ? { ...durations({}), wall: allowed.wall } : allowed
+      const found = over === "rests" ? undefined : late(spent, left, now, tools, waiting)
       return found === undefined ? loop : Effect.succeed(found)
     })
   )

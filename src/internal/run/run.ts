@@ -258,7 +258,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     spent,
     tools: driver.protocol.progress(reading.state).openToolCalls,
     waiting: reading.blocked || dialogue.isAsked(),
-    over: isOver()
+    over: isOver() && (keep ? "rests" : "ends")
   }))
 
   /** Reads until there is nothing more to come, by the first of the signs that there is not. */
@@ -274,7 +274,10 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Effect.catchAll((stopped) => Effect.succeed(stopped)),
       Effect.raceFirst(dialogue.broken),
       Effect.raceFirst(Effect.map(detached.await, (): Stopped => ({ _tag: "Detached" }))),
-      Effect.raceFirst(Effect.map(timeIsOver, (beyond): Stopped => ({ _tag: "Limit", beyond })))
+      // An answer that is complete is not thrown away.
+      Effect.raceFirst(
+        Effect.map(timeIsOver, (beyond): Stopped => isOver() ? { _tag: "Ended" } : { _tag: "Limit", beyond })
+      )
     )
     const exitedAlone = !(yield* tree.isRunning)
     return { stopped, exitedAlone }
