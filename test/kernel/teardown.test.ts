@@ -103,6 +103,14 @@ describe("a teardown", () => {
       })
     ))
 
+  it.scopedLive("returns when it is known how the leader ended, forty times", () =>
+    Effect.forEach(Array.from({ length: 40 }), () =>
+      Effect.gen(function*() {
+        const tree = yield* ProcessTree.start(sh("exec sleep 300"), { teardown: Teardown.immediate })
+        yield* tree.teardown
+        assert.isFalse(yield* tree.isRunning)
+      }), { concurrency: 4, discard: true }).pipe(Effect.provide(NodeProcessTree.layer)))
+
   it.scopedLive("asks the leader first, and then what it left behind", () =>
     judged((mark) =>
       Effect.gen(function*() {

@@ -33,7 +33,9 @@ const kinds = {
 }
 
 const acts = {
-  say: ({ record }) => say(record),
+  say: async ({ record, times = 1 }) => {
+    for (let time = 0; time < times; time++) await say({ ...record, pad: record.pad?.repeat(record.size ?? 1) })
+  },
   raw: ({ text }) => print(text),
   complain: ({ text }) => process.stderr.write(text),
   pause: ({ ms }) => new Promise((resolve) => setTimeout(resolve, ms)),

@@ -4,10 +4,12 @@ import * as Agent from "effect-agents/Agent"
 import * as AgentRequest from "effect-agents/AgentRequest"
 import type * as AgentRun from "effect-agents/AgentRun"
 import * as Approval from "effect-agents/Approval"
+import * as Teardown from "effect-agents/Teardown"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { expectGone, makeMark } from "../utils/Processes.js"
-import { talker } from "./talker.js"
+import { generated, talker } from "./talker.js"
 
 const ask = (prompt: string, ...extraArgs: ReadonlyArray<string>) =>
   AgentRequest.make({ prompt, interactive: true, extraArgs })
@@ -38,11 +40,22 @@ describe("limits of a run", () => {
 
   it.live("wall: also of one whose answer is complete, while its reader has stopped; the answer holds", () =>
     Effect.scoped(Effect.gen(function*() {
-      const run = yield* Agent.start(ask("answer flood stay"), { limits: { wall: "1 second" } })
-      yield* Effect.forkScoped(Stream.runForEach(run.events, () => Effect.never))
+      const steps = [
+        { do: "say", record: { type: "answer", text: "done" } },
+        { do: "say", record: { type: "new", pad: "x", size: 70_000 }, times: 100 }
+      ]
+      const program = { steps, cuts: [], deaf: [], stubborn: true }
+      const run = yield* Agent.start(ask("play", JSON.stringify(program)), {
+        limits: { wall: "1 second" },
+        teardown: Teardown.immediate
+      })
+      const reading = yield* Deferred.make<void>()
+      const stopped = Effect.zipRight(Deferred.succeed(reading, void 0), Effect.never)
+      yield* Effect.forkScoped(Stream.runForEach(run.events, () => stopped))
+      yield* Deferred.await(reading)
       const outcome = yield* Effect.timeoutFail(run.outcome, { duration: "10 seconds", onTimeout: () => "stuck" })
       assert.deepStrictEqual([outcome.stop, outcome.teardown.verified], ["completed", "empty"])
-    })).pipe(Effect.provide(talker)))
+    })).pipe(Effect.provide(generated)))
 
   it.live("idle: nothing for so long, though it goes on trying to reach its provider", () =>
     Effect.gen(function*() {

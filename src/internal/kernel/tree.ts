@@ -198,12 +198,16 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
   const { child, command, exit, live, overLimit, reaper, stderr, stdout, sweep } = spawned
   const done = yield* Deferred.make<Teardown.TeardownReport>()
 
+  /** The process table knows of an end before Node tells how it came. */
+  const exitIsKnown = Deferred.await(exit).pipe(Effect.interruptible, Effect.timeoutOption("1 second"), onNativeTime)
+
   const end = (reason: Teardown.Reason) =>
     Effect.suspend(() => {
       stdout.discard()
       stderr.discard()
       return drive(sweep(reason === "limit" ? { ...policy, steps: [] } : policy, reason))
     }).pipe(
+      Effect.tap(({ survivors }) => survivors.some(({ pid }) => pid === reaper.pid) ? Effect.void : exitIsKnown),
       Effect.tap((report) =>
         Effect.annotateCurrentSpan({
           "process.tree.reason": report.reason,
