@@ -198,8 +198,12 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
   const { child, command, exit, live, overLimit, reaper, stderr, stdout, sweep } = spawned
   const done = yield* Deferred.make<Teardown.TeardownReport>()
 
-  /** The process table knows of an end before Node tells how it came. */
-  const exitIsKnown = Deferred.await(exit).pipe(Effect.interruptible, Effect.timeoutOption("1 second"), onNativeTime)
+  /** The process table knows of an end before Node tells how it came. Not to be interrupted: it is no race. */
+  const exitIsKnown = Effect.sleep("2 millis").pipe(
+    Effect.unlessEffect(Deferred.isDone(exit)),
+    Effect.repeat({ until: Option.isNone, times: 500 }),
+    onNativeTime
+  )
 
   const end = (reason: Teardown.Reason) =>
     Effect.suspend(() => {
