@@ -13,8 +13,8 @@ import {
   works
 } from "./row.js"
 
-const { endings, environment, pressure, sessions, situations, vocabulary } = conformance
-const { claude, claudeDialogue, codex, codexServer, copilot, fields, plan, tools } = drivers
+const { detach, endings, environment, object, pressure, sessions, situations, vocabulary } = conformance
+const { claude, claudeDialogue, codex, codexServer, copilot, fields, output, plan, tools } = drivers
 
 export const capabilities: ReadonlyArray<Row> = [
   works(
@@ -122,7 +122,7 @@ export const capabilities: ReadonlyArray<Row> = [
   works(
     "C19",
     "a JSON schema for the answer",
-    "refused by Copilot, which has none",
+    "in words where the CLI has none, as Copilot",
     claude("a structured answer"),
     codex("the value that a schema asks for is the answer, read"),
     codexServer("the value of a schema is read from the answer")
@@ -251,14 +251,14 @@ export const capabilities: ReadonlyArray<Row> = [
     codexServer("a text")
   ),
   works("C39c", "usage of Copilot: requests and credits", copilot("counts requests and credits")),
-  differs(
+  works(
     "C40",
-    "a value by a schema",
-    "Agent.object makes the schema of the CLI from one of Effect, in the strict form where the provider needs it",
-    claude("a schema without a value is no success, whether or not the CLI has tried to have it mended"),
-    codex("the value that a schema asks for is the answer, read"),
-    codexServer("says what the request says"),
-    environment("the folder is there while the run is, for nobody else to read")
+    "a value by a schema, in the strict form where the provider wants that",
+    "in words behind the prompt where the CLI has no schema",
+    claude("a structured answer"),
+    output("requires every property, adds none, and keeps only what is taken"),
+    output("stands behind the prompt of Copilot, and its answer is read"),
+    object("the CLI gets the schema, by its option or in words")
   ),
   works(
     "C41",
@@ -422,7 +422,14 @@ export const capabilities: ReadonlyArray<Row> = [
     endings("after the interruption nothing is emitted, said or done"),
     vocabulary("is gone when the interruption returns")
   ),
-  notYet("C76", "a run that is let go on purpose"),
+  differs(
+    "C76",
+    "a run that is let go on purpose",
+    "listed, and can be ended later; not one that is talked to, nor one in a named session",
+    detach("the outcome says so, the agent goes on after the scope, and ends when it is told to"),
+    detach("a run that is talked to is not handed over, nor one in a named session: it ends with its scope"),
+    kernel.detach("lives on after its scope, is listed, and ends whole when it is told to")
+  ),
   works(
     "C77",
     "a timeout ends as an interruption does",

@@ -16,7 +16,7 @@ import {
   worktree
 } from "./row.js"
 
-const { pressure, request, sessions, situations, vocabulary } = conformance
+const { detach, object, pressure, request, sessions, situations, vocabulary } = conformance
 const { claude, claudeDialogue, codexServer, copilot, dialogues, fields, lenient, plan, tools } = drivers
 
 export const defects: ReadonlyArray<Row> = [
@@ -36,6 +36,7 @@ export const defects: ReadonlyArray<Row> = [
   works(
     "D3",
     "a line that is lost because something else came in the middle of it",
+    run.properties("has one end, in time, and nothing is left of it"),
     run.lines("cuts at line feeds only, whatever the borders of the chunks")
   ),
   works("D4", "a schema in the wrong form", codexServer("says what the request says")),
@@ -52,9 +53,15 @@ export const defects: ReadonlyArray<Row> = [
   works(
     "D7",
     "a reader that stops keeps timeouts and the end from working",
+    run.properties("has one end, in time, and nothing is left of it"),
     run.dialogue("does not wait for a reader that has stopped reading")
   ),
-  notYet("D8", "a dialogue that was let go spins", "runs cannot be let go yet"),
+  works(
+    "D8",
+    "a dialogue that was let go spins",
+    "it is refused",
+    detach("a run that is talked to is not handed over, nor one in a named session: it ends with its scope")
+  ),
   works(
     "D9",
     "bookkeeping that grows on long runs",
@@ -66,6 +73,7 @@ export const defects: ReadonlyArray<Row> = [
     "D10",
     "a dialogue without the bounds of a plain run",
     "one reader and one queue for both",
+    run.properties("has one end, in time, and nothing is left of it"),
     pressure("a slow reader keeps the agent waiting and misses nothing")
   ),
   works("D11", "a long line is cut, and then is none", vocabulary("F-BIG: a line of ${mib} MiB is a line")),
@@ -273,6 +281,7 @@ export const missing: ReadonlyArray<Row> = [
     "failures told apart: overload, quota with its reset, network, unknown session",
     situations("the provider is overloaded, failed, or the connection was lost, exit ${code}"),
     situations("the session is unknown"),
+    run.retryPolicy("waits until the quota is there again"),
     claude("retries are told with their number, their wait and the status")
   ),
   differs(
@@ -300,8 +309,8 @@ export const missing: ReadonlyArray<Row> = [
   works(
     "M21",
     "answers decoded by a schema, with a repair",
-    conformance.object("the answer is the value"),
-    conformance.object("what does not fit goes back into the conversation with what is wrong, and usage adds up")
+    object("what does not fit goes back into the conversation with what is wrong, and usage adds up"),
+    object("no JSON at all is mended too, and after all repairs the error has the text, the cause and the session")
   ),
   works(
     "M22",

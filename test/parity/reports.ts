@@ -15,7 +15,7 @@ import {
   worktree
 } from "./row.js"
 
-const { endings, environment, host, pressure, sessions, situations, vocabulary } = conformance
+const { detach, endings, environment, host, pressure, sessions, situations, vocabulary } = conformance
 const { claude, codex, lenient, plan } = drivers
 
 const interrupted = vocabulary("${name} is gone when the interruption returns")
@@ -95,7 +95,12 @@ export const reports: ReadonlyArray<Row> = [
   ),
   works("B25", "browsers stay when the host of a server is killed", killedHost),
   works("B27", "servers for development outlive the run", leftovers, interrupted),
-  notYet("B29", "a process that is kept on purpose"),
+  works(
+    "B29",
+    "a process that is kept on purpose",
+    "never by default",
+    detach("the outcome says so, the agent goes on after the scope, and ends when it is told to")
+  ),
   differs(
     "B30",
     "containers outlive the run",
@@ -146,13 +151,11 @@ export const reports: ReadonlyArray<Row> = [
     run.limits("idle: an open tool call is not idleness, but has a limit of its own"),
     run.limits("idle: nothing for so long, though it goes on trying to reach its provider")
   ),
-  differs(
+  works(
     "B49",
     "a timeout throws the work away",
-    "text, open calls, session and usage are in the error, dirty worktrees are kept; which files were changed is not "
-      + "gathered yet",
-    situations("the CLI ends without saying that the turn is over: what it had said is kept"),
     situations("the time is up: what was in work, said and used is told"),
+    situations("what was done and tried before it failed, exit ${code}"),
     worktree("is kept, unlocked and reported for ${name}")
   ),
   works("B51", "an interrupt that the agent does not follow", run.dialogue("an agent that does not follow is ended")),
@@ -299,6 +302,7 @@ export const reports: ReadonlyArray<Row> = [
     "overload called fatal, numbers taken for a status",
     situations("the provider is overloaded, failed, or the connection was lost, exit ${code}"),
     claude("an answer about failures is an answer"),
+    run.retryPolicy("outlasts a provider that is overloaded for a quarter of an hour"),
     codex("the id is 4f2e-401-429-503")
   ),
   works(

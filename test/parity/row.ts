@@ -29,6 +29,7 @@ export const fleet = { pool: at("fleet/pool"), race: at("fleet/race"), supervise
 export const worktree = at("worktree/worktree")
 
 export const conformance = {
+  detach: at("conformance/detach"),
   endings: at("conformance/endings"),
   environment: at("conformance/environment"),
   host: at("conformance/host"),
@@ -49,6 +50,7 @@ export const drivers = {
   dialogues: at("drivers/dialogues"),
   fields: at("drivers/fields"),
   lenient: at("drivers/lenient"),
+  output: at("drivers/output"),
   plan: at("drivers/plan"),
   tools: at("drivers/tools")
 }
@@ -58,6 +60,7 @@ export const kernel = {
   commandExecutor: at("kernel/commandExecutor"),
   descendants: at("kernel/descendants"),
   errors: at("kernel/errors"),
+  detach: at("kernel/detach"),
   environment: at("kernel/environment"),
   guard: at("kernel/guard"),
   host: at("kernel/host"),
@@ -74,6 +77,8 @@ export const run = {
   hostile: at("run/hostile"),
   limits: at("run/limits"),
   lines: at("run/lines"),
+  properties: at("run/properties"),
+  retryPolicy: at("run/retryPolicy"),
   run: at("run/run"),
   usage: at("run/usage")
 }
