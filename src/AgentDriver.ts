@@ -199,7 +199,8 @@ export interface Terminal {
  * What is known of a run so far. `terminal` is absent until the agent says that its turn is over, and again when it
  * begins another one.
  *
- * `text` is the answer so far, `structured` the answer as a value (`undefined` where none was asked for).
+ * `text` is the answer so far, `structured` the answer as a value (`undefined` where none was asked for). What sub-agents
+ * used is in `subAgents`, and not in `usage`.
  *
  * @since 0.1.0
  * @category models
@@ -209,6 +210,7 @@ export interface Progress {
   readonly text: string
   readonly structured: unknown
   readonly usage: AgentOutcome.Usage
+  readonly subAgents?: AgentOutcome.Usage | undefined
   readonly openToolCalls: ReadonlyArray<AgentError.OpenToolCall>
   readonly terminal: Terminal | undefined
 }

@@ -51,7 +51,7 @@ export type OpenToolCall = typeof OpenToolCall.Type
  *
  * - `session`: where to continue, as soon as the agent had named it.
  * - `text`: the answer so far.
- * - `usage`: as far as it was told; a failed run may have used more.
+ * - `usage`, `subAgents`: as far as it was told. With `partial` in them, the run may have used more.
  * - `filesChanged`, `attempts`: as in `AgentOutcome`; what an open call has changed is not known.
  * - `resumable`: `yes` when the agent keeps what happened under `session`, `no` when there is nothing to continue,
  *   `unknown` when it ended too early to say.
@@ -76,6 +76,7 @@ export const Partial = Schema.Struct({
   session: Schema.optional(Session.SessionRef),
   text: Schema.String,
   usage: AgentOutcome.Usage,
+  subAgents: Schema.optional(AgentOutcome.Usage),
   openToolCalls: Schema.Array(OpenToolCall),
   filesChanged: Schema.Array(Schema.String),
   attempts: Schema.Array(AgentOutcome.Attempt),

@@ -174,6 +174,129 @@ export const ToolResult = Schema.TaggedStruct("ToolResult", {
 })
 
 /**
+ * The agent has changed a file with a tool of its own. What a command changes that it runs, no agent tells.
+ *
+ * `path` is as the agent spells it; a file that was moved to `movedTo` is an `update`. `diff` are the hunks of an update,
+ * where the agent shows them. `call` is the id of the `ToolCall`, `parent` as there.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { HashSet, Stream } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const touched = Agent.stream(AgentRequest.make({ prompt: "Fix the failing test", permission: "Edit" })).pipe(
+ *   Stream.runFold(HashSet.empty<string>(), (paths, event) =>
+ *     event._tag === "FileChange" ? HashSet.add(paths, event.path) : paths)
+ * )
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const FileChange = Schema.TaggedStruct("FileChange", {
+  ...stamp,
+  path: Schema.String,
+  kind: Schema.Literal("add", "update", "delete"),
+  movedTo: Schema.optional(Schema.String),
+  diff: Schema.optional(Schema.String),
+  call: Schema.optional(Schema.String),
+  parent: Schema.optional(Schema.String)
+})
+
+/**
+ * The list of what the agent means to do, whole, whenever it changes. Copilot does not tell its own.
+ *
+ * `note` is what the agent says about it. `parent` as in `Text`.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const show = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Plan"
+ *     ? Effect.log(`${event.steps.filter(({ status }) => status === "completed").length} of ${event.steps.length} done`)
+ *     : Effect.void
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Plan = Schema.TaggedStruct("Plan", {
+  ...stamp,
+  steps: Schema.Array(
+    Schema.Struct({ text: Schema.String, status: Schema.Literal("pending", "in-progress", "completed") })
+  ),
+  note: Schema.optional(Schema.String),
+  parent: Schema.optional(Schema.String)
+})
+
+/**
+ * A sub-agent has begun to work, or has ended it. What it says and does has the id of `call` as its `parent`.
+ *
+ * `id` is the agent's name for it, `call` the id of the `ToolCall` that it comes from, `name` what kind of agent it is,
+ * `ok` whether it came to its end, `tokens` what it took of them in all; absent where the agent does not say. One that
+ * is given more to do begins again.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "SubAgent" ? Effect.log(`sub-agent ${event.name ?? event.id} has ${event.phase}`) : Effect.void
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const SubAgent = Schema.TaggedStruct("SubAgent", {
+  ...stamp,
+  phase: Schema.Literal("started", "finished"),
+  id: Schema.String,
+  call: Schema.optional(Schema.String),
+  name: Schema.optional(Schema.String),
+  ok: Schema.optional(Schema.Boolean),
+  tokens: Schema.optional(Schema.Number),
+  parent: Schema.optional(Schema.String)
+})
+
+/**
+ * Work goes on beside the turn, a command above all, or has ended. Its `ToolCall` has a result long before.
+ *
+ * `id` is the agent's name for it, `call` the id of the `ToolCall` that it comes from, `what` a description. Codex does not
+ * tell: there, a command that goes on is a tool call without a result.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { AgentEvent } from "effect-agents"
+ *
+ * const note = (event: AgentEvent.AgentEvent) =>
+ *   event._tag === "Background" && event.phase === "started"
+ *     ? Effect.logWarning(`goes on in the background: ${event.what ?? event.id}`)
+ *     : Effect.void
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Background = Schema.TaggedStruct("Background", {
+  ...stamp,
+  phase: Schema.Literal("started", "finished"),
+  id: Schema.String,
+  call: Schema.optional(Schema.String),
+  what: Schema.optional(Schema.String),
+  ok: Schema.optional(Schema.Boolean),
+  exitCode: Schema.optional(Schema.Number),
+  parent: Schema.optional(Schema.String)
+})
+
+/**
  * The agent asks whether it may do something; `Options.approve` of the run answers. The fields are those of
  * `Approval.Question`.
  *
@@ -203,7 +326,7 @@ export const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
 /**
  * What one model call used, or the run so far, as the agent tells it; the total is in the outcome.
  *
- * Figures of several such events must not be added up.
+ * Figures of several such events must not be added up. `parent` as in `Text`.
  *
  * **Example**
  *
@@ -220,7 +343,11 @@ export const ApprovalRequested = Schema.TaggedStruct("ApprovalRequested", {
  * @since 0.1.0
  * @category models
  */
-export const Usage = Schema.TaggedStruct("Usage", { ...stamp, usage: AgentOutcome.Usage })
+export const Usage = Schema.TaggedStruct("Usage", {
+  ...stamp,
+  usage: AgentOutcome.Usage,
+  parent: Schema.optional(Schema.String)
+})
 
 /**
  * News about the account's quota. `resetsAt` in milliseconds since the epoch.
@@ -421,6 +548,10 @@ export const AgentEvent = Schema.Union(
   Message,
   ToolCall,
   ToolResult,
+  FileChange,
+  Plan,
+  SubAgent,
+  Background,
   ApprovalRequested,
   Usage,
   RateLimit,

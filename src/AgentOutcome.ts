@@ -19,6 +19,7 @@ const count = Schema.optional(Schema.Number)
  * - `costUsd`: as reported by the agent, never computed from a price list.
  * - `premiumRequests`, `aiCreditsNano`: how Copilot counts.
  * - `durationMs`, `apiDurationMs`: as the agent measured them.
+ * - `partial`: the run ended before the agent told the total; these are the figures until then.
  *
  * `durationMs` and `apiDurationMs` are milliseconds, `costUsd` is US dollars, `aiCreditsNano` billionths of a credit,
  * all others are counts. Which agent says what is in the README.
@@ -51,7 +52,8 @@ export const Usage = Schema.Struct({
   aiCreditsNano: count,
   modelCalls: count,
   durationMs: count,
-  apiDurationMs: count
+  apiDurationMs: count,
+  partial: Schema.optional(Schema.Boolean)
 })
 
 /**
@@ -263,6 +265,7 @@ const turn = {
   text: Schema.String,
   structured: Schema.optional(Schema.Unknown),
   usage: Usage,
+  subAgents: Schema.optional(Usage),
   stop: Stop,
   stopDetail: Schema.optional(Schema.String),
   rateLimit: Schema.optional(RateLimit),
@@ -272,8 +275,8 @@ const turn = {
 }
 
 /**
- * The outcome of one turn of a conversation whose process lives on. The fields are those of `AgentOutcome`; `usage` and
- * `durationMs` are the turn's.
+ * The outcome of one turn of a conversation whose process lives on. The fields are those of `AgentOutcome`; `usage`,
+ * `subAgents` and `durationMs` are the turn's.
  *
  * **Example**
  *
@@ -292,6 +295,8 @@ export class Turn extends Schema.Class<Turn>("effect-agents/AgentOutcome/Turn")(
  * The outcome of a run that ended well.
  *
  * - `text` is the answer: the last message of the agent, not the sum of the `Text` events.
+ * - `usage` is what the agent itself used, `subAgents` what its sub-agents used beside that, where it tells them apart.
+ *   `costUsd` and what an agent counts for the whole account of the conversation stand in `usage` and hold for both.
  * - `structured` is the answer as a value, where the request had an `outputSchema`.
  * - `unparsed` counts the lines of output that were not part of the protocol, `firstUnparsed` is the first of them.
  * - `rateLimit` is what was last said of the account's quota.

@@ -134,9 +134,14 @@ describe("codex, line by line", () => {
     assert.deepStrictEqual(progress.openToolCalls, [])
   })
 
-  it("a plan and its updates are kept as they are", () => {
-    const { events } = feed([item("started", { id: "1", type: "todo_list", items: [] }), { type: "news", x: 1 }])
-    assert.deepStrictEqual(only(events, "Unknown").map(({ type }) => type), ["item.started/todo_list", "news"])
+  it("a plan and its updates are told, what is not known is kept as it is", () => {
+    const list = (done: boolean) => ({ id: "1", type: "todo_list", items: [{ text: "look", completed: done }] })
+    const { events } = feed([item("started", list(false)), item("updated", list(true)), { type: "news" }])
+    assert.deepStrictEqual(only(events, "Plan").map(({ steps }) => steps), [
+      [{ text: "look", status: "pending" }],
+      [{ text: "look", status: "completed" }]
+    ])
+    assert.deepStrictEqual(only(events, "Unknown").map(({ type }) => type), ["news"])
   })
 
   it("figures of a continued conversation are not those of the run", () => {

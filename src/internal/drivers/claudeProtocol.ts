@@ -5,6 +5,7 @@ import * as AgentOutcome from "../../AgentOutcome.js"
 import * as ClaudeDialogue from "./claudeDialogue.js"
 import * as ClaudeFailure from "./claudeFailure.js"
 import { message } from "./claudePlan.js"
+import * as Work from "./claudeWork.js"
 import * as Usage from "./claudeUsage.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
@@ -29,6 +30,7 @@ export interface State {
   readonly contextTokens: number | undefined
   readonly open: ToolCalls.Open
   readonly denied: ReadonlyArray<string>
+  readonly work: Work.Work
   readonly compacting: boolean
   readonly limit: ClaudeFailure.Limit | undefined
   readonly apiError: string | undefined
@@ -50,6 +52,7 @@ const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0])
   contextTokens: undefined,
   open: [],
   denied: [],
+  work: Work.none,
   compacting: false,
   limit: undefined,
   apiError: undefined,
@@ -142,9 +145,13 @@ const system = (state: State, record: Record_): Step => {
           status: Json.number(record["error_status"])
         })]
       }
-    default:
-      return { state, events: [unknown(typed(record, "system"), record)] }
+    case "task_started":
+    case "task_notification": {
+      const step = Work.task(state.work, record, parentOf(record))
+      if (step !== undefined) return { state: { ...state, work: step.work }, events: step.events }
+    }
   }
+  return { state, events: [unknown(typed(record, "system"), record)] }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -215,7 +222,7 @@ const streamEvent = (state: State, record: Record_): Step => {
       const usage = { ...call.usage, ...Usage.tokens(event["usage"]) }
       return {
         state: { ...state, calls: Usage.withCall(state.calls, parent, { ...call, usage, streamed: true }) },
-        events: [{ _tag: "Usage", usage }]
+        events: [Json.compact({ _tag: "Usage" as const, usage, parent })]
       }
     }
     default:
@@ -235,7 +242,8 @@ const resultBlock = (
   state: State,
   block: Record_,
   rejected: ReadonlySet<unknown>,
-  parent: string | undefined
+  parent: string | undefined,
+  told: Record_ = {}
 ): Step => {
   const id = Json.string(block["tool_use_id"])
   const output = Json.content(block["content"])
@@ -246,16 +254,21 @@ const resultBlock = (
       events: [unknown("user/tool_result", block)]
     }
   }
+  const ok = block["is_error"] !== true
+  const { events, work } = Work.returned(state.work, id, { ok, parent, told }, output)
   return {
-    state: { ...state, open: ToolCalls.closed(state.open, id) },
-    events: [Json.compact({
-      _tag: "ToolResult" as const,
-      id,
-      ok: block["is_error"] !== true,
-      denied: rejected.has(id) ? true : undefined,
-      output,
-      parent
-    })]
+    state: { ...state, work, open: ToolCalls.closed(state.open, id) },
+    events: [
+      Json.compact({
+        _tag: "ToolResult" as const,
+        id,
+        ok,
+        denied: rejected.has(id) ? true : undefined,
+        output,
+        parent
+      }),
+      ...events
+    ]
   }
 }
 
@@ -289,7 +302,11 @@ const assistantBlock = (
     const tool = Json.string(block["id"])
     const name = Json.string(block["name"]) ?? "unknown"
     return {
-      state: { ...state, open: ToolCalls.opened(state.open, tool, name) },
+      state: {
+        ...state,
+        open: ToolCalls.opened(state.open, tool, name),
+        work: Work.called(state.work, tool, name, block["input"])
+      },
       events: [Json.compact({ _tag: "ToolCall" as const, id: tool, name, input: block["input"] ?? null, parent })]
     }
   }
@@ -330,7 +347,7 @@ const assistant = (state: State, record: Record_): Step => {
     next = step.state
     events.push(...step.events)
   }
-  if (!known && Object.keys(told).length > 0) events.push({ _tag: "Usage", usage })
+  if (!known && Object.keys(told).length > 0) events.push(Json.compact({ _tag: "Usage" as const, usage, parent }))
   return { state: next, events: events.length > 0 ? events : [unknown("assistant", record)] }
 }
 
@@ -339,9 +356,12 @@ const user = (state: State, record: Record_): Step => {
   const rejected = rejectedIn(record)
   const events: Array<Event> = []
   let next = state
-  for (const block of Json.list(Json.record(record["message"])["content"]).map(Json.record)) {
+  const blocks = Json.list(Json.record(record["message"])["content"]).map(Json.record)
+  // Told of the one result that a record holds.
+  const told = blocks.length === 1 ? Json.record(record["tool_use_result"]) : undefined
+  for (const block of blocks) {
     const step: Step = block["type"] === "tool_result"
-      ? resultBlock(next, block, rejected, parent)
+      ? resultBlock(next, block, rejected, parent, told)
       : { state: next, events: [unknown(typed(block, "user"), block)] }
     next = step.state
     events.push(...step.events)
@@ -393,7 +413,7 @@ const result = (state: State, record: Record_): Step => {
       text: text ?? state.text,
       textOf: undefined,
       structured: structured ?? state.structured,
-      calls: Usage.noCalls,
+      calls: Usage.withoutMain(state.calls),
       results: Usage.afterResult(state.results, state.calls, record, state),
       // A message that waits for its turn begins another.
       terminal: ClaudeDialogue.isOver(state.dialogue) ? terminal : undefined
@@ -452,6 +472,10 @@ const dispatch = (state: State, record: Record_): Step => {
   }
 }
 
+/** Absent where there are none. */
+const subAgents = (usage: AgentOutcome.Usage): Pick<AgentDriver.Progress, "subAgents"> =>
+  Object.keys(usage).length === 0 ? {} : { subAgents: usage }
+
 export const protocol: AgentDriver.Protocol<State> = {
   initial,
   step: (state, record) => {
@@ -470,6 +494,7 @@ export const protocol: AgentDriver.Protocol<State> = {
       ...AgentOutcome.addUsage(state.results, Usage.sum(state.calls)),
       contextTokens: state.contextTokens
     }),
+    ...subAgents(Usage.sumOfSubAgents(state.calls)),
     openToolCalls: state.open,
     terminal: state.terminal
   }),

@@ -44,38 +44,59 @@ export const begun = (id: string): Call => ({
 })
 
 /**
- * The model calls of a turn: those that are over as a sum, the newest of each sub-agent (`""`: the main one) apart, in
- * the order in which they were last heard of.
+ * The model calls of a turn: those that are over as a sum, of the agent itself and of its sub-agents, and the newest of
+ * each (`""`: the main one) apart, in the order in which they were last heard of.
  */
 export interface Calls {
   readonly spent: Usage
+  readonly spentBySubAgents: Usage
   readonly newest: ReadonlyMap<string, Call>
 }
 
-export const noCalls: Calls = { spent: none, newest: new Map() }
+export const noCalls: Calls = { spent: none, spentBySubAgents: none, newest: new Map() }
 
 /** Each step copies them: more sub-agents than ever work at once, few enough that a turn with thousands stays cheap. */
 const kept = 64
 
 export const newestOf = (calls: Calls, parent: string | undefined): Call | undefined => calls.newest.get(parent ?? "")
 
+const isOver = (calls: Calls, parent: string, { usage }: Call): Calls =>
+  parent === ""
+    ? { ...calls, spent: AgentOutcome.addUsage(calls.spent, usage) }
+    : { ...calls, spentBySubAgents: AgentOutcome.addUsage(calls.spentBySubAgents, usage) }
+
 export const withCall = (calls: Calls, parent: string | undefined, call: Call): Calls => {
   const before = newestOf(calls, parent)
   const newest = new Map(calls.newest)
   newest.delete(parent ?? "")
   newest.set(parent ?? "", call)
-  let { spent } = calls
-  if (before !== undefined && before.id !== call.id) spent = AgentOutcome.addUsage(spent, before.usage)
+  let next: Calls = { ...calls, newest }
+  if (before !== undefined && before.id !== call.id) next = isOver(next, parent ?? "", before)
   const [oldest] = newest
   if (newest.size > kept && oldest !== undefined) {
     newest.delete(oldest[0])
-    spent = AgentOutcome.addUsage(spent, oldest[1].usage)
+    next = isOver(next, ...oldest)
   }
-  return { spent, newest }
+  return next
 }
 
+/** What the agent itself used. */
 export const sum = (calls: Calls): Usage =>
-  [...calls.newest.values()].reduce((total, call) => AgentOutcome.addUsage(total, call.usage), calls.spent)
+  AgentOutcome.addUsage(calls.spent, newestOf(calls, undefined)?.usage ?? none)
+
+/** What its sub-agents used. A result does not count them, and they outlive it. */
+export const sumOfSubAgents = (calls: Calls): Usage =>
+  [...calls.newest].reduce(
+    (total, [parent, call]) => parent === "" ? total : AgentOutcome.addUsage(total, call.usage),
+    calls.spentBySubAgents
+  )
+
+/** The turn of the agent itself is over. */
+export const withoutMain = (calls: Calls): Calls => {
+  const newest = new Map(calls.newest)
+  newest.delete("")
+  return { ...calls, spent: none, newest }
+}
 
 /**
  * The window and output ceiling of the model that was asked. The other entries belong to helper models: without a match

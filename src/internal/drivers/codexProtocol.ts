@@ -7,6 +7,7 @@ import * as CodexFailure from "./codexFailure.js"
 import * as Items from "./codexItems.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
+import * as Plans from "./plans.js"
 import * as StrictSchema from "./strictSchema.js"
 import type * as ToolCalls from "./toolCalls.js"
 
@@ -22,6 +23,7 @@ export interface State {
   readonly structured: unknown
   readonly usage: AgentOutcome.Usage
   readonly open: ToolCalls.Open
+  readonly subs: Items.Subs
   /** What the CLI complained of last; the cause, when it gives up without saying more. */
   readonly complaint: string | undefined
   readonly terminal: AgentDriver.Terminal | undefined
@@ -35,6 +37,7 @@ const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0])
   structured: undefined,
   usage: {},
   open: [],
+  subs: new Map(),
   complaint: undefined,
   terminal: undefined
 })
@@ -50,9 +53,19 @@ const unknown = (state: State, type: string, raw: Record_): Step => ({
 
 const toolItem = (state: State, phase: string, type: string, item: Record_, record: Record_): Step => {
   const { events, open } = Items.step(state.open, phase, type, item)
-  return events.length === 0
-    ? unknown(state, `item.${phase}/${type}`, record)
-    : { state: { ...state, open }, events }
+  if (events.length === 0) return unknown(state, `item.${phase}/${type}`, record)
+  if (phase !== "completed" || type !== "collab_tool_call") return { state: { ...state, open }, events }
+  let { subs } = state
+  const call = Json.string(item["id"])
+  for (const id of Items.spawned(type, item)) {
+    subs = Plans.kept(subs, id, call)
+    events.push(Items.subAgent("started", id, call))
+  }
+  for (const [id, ok] of Items.ended(item).filter(([id]) => subs.has(id))) {
+    events.push(Items.subAgent("finished", id, subs.get(id), ok))
+    subs = Plans.without(subs, id)
+  }
+  return { state: { ...state, open, subs }, events }
 }
 
 const item = (state: State, phase: string, record: Record_): Step => {

@@ -7,6 +7,7 @@ import * as CodexFailure from "./codexFailure.js"
 import * as Items from "./codexItems.js"
 import { said } from "./codexPlan.js"
 import { complaintOf, usageOf, valueOf } from "./codexProtocol.js"
+import * as Plans from "./plans.js"
 import * as Questions from "./codexQuestions.js"
 import * as ServerPlan from "./codexServerPlan.js"
 import * as Json from "./json.js"
@@ -27,6 +28,7 @@ interface Turn {
   readonly thinkingOf: string | undefined
   readonly structured: unknown
   readonly usage: AgentOutcome.Usage
+  readonly subAgents: AgentOutcome.Usage | undefined
   readonly open: ToolCalls.Open
   /** What the edits that have begun would change: the questions about them do not say it. */
   readonly changes: ReadonlyMap<string, unknown>
@@ -41,8 +43,10 @@ export interface State extends Turn {
   readonly opening: ServerPlan.Opening
   readonly schema: AgentDriver.JsonRecord | undefined
   readonly session: string | undefined
-  /** Of the whole conversation: what is told twice has the same. */
-  readonly total: number | undefined
+  /** Of each whole conversation: what is told twice has the same. */
+  readonly totals: ReadonlyMap<string, number>
+  /** The conversations of sub-agents, with the calls that they come from. */
+  readonly subs: Items.Subs
 }
 
 const noTurn: Turn = {
@@ -53,6 +57,7 @@ const noTurn: Turn = {
   thinkingOf: undefined,
   structured: undefined,
   usage: {},
+  subAgents: undefined,
   open: [],
   changes: new Map(),
   questions: new Map(),
@@ -66,7 +71,8 @@ const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   opening: ServerPlan.opening(request, context, said(request, true)),
   schema: request.outputSchema,
   session: undefined,
-  total: undefined
+  totals: new Map(),
+  subs: new Map()
 })
 
 const unknown = (state: State, type: string, raw: Record_): Step => ({
@@ -80,13 +86,6 @@ const snake = (record: Record_): Record_ =>
   )
 
 const snakeWord = (word: string): string => word.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
-const without = <A>(map: ReadonlyMap<string, A>, key: string | undefined): ReadonlyMap<string, A> => {
-  if (key === undefined || !map.has(key)) return map
-  const left = new Map(map)
-  left.delete(key)
-  return left
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // what the caller says
@@ -123,7 +122,7 @@ const interrupt = (state: State, id: string): Record_ => ({
 const answer = (state: State, id: string, decision: Approval.Decision): Step => {
   const question = state.questions.get(id)
   if (question === undefined) return { state, events: [] }
-  const next = { ...state, questions: without(state.questions, id) }
+  const next = { ...state, questions: Plans.without(state.questions, id) }
   const ours = `${answerOf}${id}`
   const reply = (decision: Approval.Decision): Record_ => ({ id: question.wire, result: question.answer(decision) })
   if (decision._tag === "Allow" && decision.input !== undefined) {
@@ -266,7 +265,7 @@ const request = (state: State, method: string, record: Record_): Step => {
 
 const resolved = (state: State, method: string, params: Record_, record: Record_): Step => {
   const id = String(params["requestId"])
-  const step = unknown({ ...state, questions: without(state.questions, id) }, method, record)
+  const step = unknown({ ...state, questions: Plans.without(state.questions, id) }, method, record)
   return state.questions.has(id) ? { ...step, withdrawn: [id] } : step
 }
 
@@ -318,16 +317,67 @@ const item = (state: State, phase: string, params: Record_, record: Record_): St
     if (text !== "") return { state, events: [{ _tag: "Thinking", text }] }
   }
   const { events, open } = Items.step(state.open, phase, snakeWord(type), snake(found))
-  if (events.length === 0) return unknown(state, `item/${phase}/${type}`, record)
+  if (events.length === 0) return unknown(withSubs(state, type, found), `item/${phase}/${type}`, record)
   const changes = id === undefined || type !== "fileChange"
     ? state.changes
     : phase === "started"
     ? new Map(state.changes).set(id, found["changes"])
-    : without(state.changes, id)
+    : Plans.without(state.changes, id)
   // Of an edit that is forgotten to be at work nothing is kept.
   const [oldest] = changes.keys()
-  const kept = changes.size > open.length ? without(changes, oldest) : changes
-  return { state: { ...state, open, changes: kept }, events }
+  const kept = changes.size > open.length ? Plans.without(changes, oldest) : changes
+  return { state: { ...withSubs(state, type, found), open, changes: kept }, events }
+}
+
+/** A call may begin sub-agents; that they work is told by their own turns. */
+const withSubs = (state: State, type: string, item: Record_, call = Json.string(item["id"])): State => {
+  const thread = Json.string(item["agentThreadId"])
+  const begun = type === "collabAgentToolCall" && item["tool"] === "spawnAgent"
+    ? Json.strings(item["receiverThreadIds"])
+    : type === "subAgentActivity" && item["kind"] === "started" && thread !== undefined
+    ? [thread]
+    : []
+  return begun.length === 0
+    ? state
+    : { ...state, subs: begun.reduce((subs, id) => subs.has(id) ? subs : Plans.kept(subs, id, call), state.subs) }
+}
+
+/** What a sub-agent says and does: never the answer, and its end is not the end. */
+const ofSub = (state: State, thread: string, method: string, params: Record_, record: Record_): Step => {
+  const parent = state.subs.get(thread)
+  const item = Json.record(params["item"])
+  const type = Json.string(item["type"]) ?? "unknown"
+  const text = Json.string(item["text"]) ?? Json.string(params["delta"])
+  switch (method) {
+    case "turn/started":
+      return { state, events: [Items.subAgent("started", thread, parent)] }
+    case "turn/completed":
+      return {
+        state,
+        events: [Items.subAgent("finished", thread, parent, Json.record(params["turn"])["status"] === "completed")]
+      }
+    case "thread/tokenUsage/updated":
+      return usage(state, method, params, record)
+    case "item/agentMessage/delta":
+      return text === undefined
+        ? unknown(state, method, record)
+        : { state, events: [Json.compact({ _tag: "Text" as const, text, parent })] }
+    case "item/started":
+    case "item/completed": {
+      const phase = method.slice(5)
+      if (phase === "completed" && type === "agentMessage" && text !== undefined) {
+        const id = Json.string(item["id"])
+        return { state, events: [Json.compact({ _tag: "Message" as const, text, id, parent })] }
+      }
+      const { events, open } = Items.step(state.open, phase, snakeWord(type), snake(item), parent)
+      const next = withSubs(state, type, item, parent)
+      return events.length === 0
+        ? unknown(next, `item/${phase}/${type}`, record)
+        : { state: { ...next, open }, events }
+    }
+    default:
+      return unknown(state, method, record)
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -364,17 +414,22 @@ const turnCompleted = (state: State, params: Record_): Step => {
 
 const usage = (state: State, method: string, params: Record_, record: Record_): Step => {
   const told = Json.record(params["tokenUsage"])
+  const thread = Json.string(params["threadId"]) ?? ""
+  const isSub = state.subs.has(thread)
   const total = Json.number(Json.record(told["total"])["totalTokens"])
-  if (total !== undefined && total === state.total) return unknown(state, method, record)
+  if (total !== undefined && total === state.totals.get(thread)) return unknown(state, method, record)
   const last = Json.record(told["last"])
   const call = Json.compact({
     ...usageOf(snake(last)),
     contextTokens: Json.number(last["inputTokens"]),
     contextWindow: Json.number(told["modelContextWindow"])
   })
+  const next = total === undefined ? state : { ...state, totals: Plans.kept(state.totals, thread, total) }
   return {
-    state: { ...state, total, usage: AgentOutcome.addUsage(state.usage, call) },
-    events: [{ _tag: "Usage", usage: call }]
+    state: isSub
+      ? { ...next, subAgents: AgentOutcome.addUsage(state.subAgents ?? {}, call) }
+      : { ...next, usage: AgentOutcome.addUsage(state.usage, call) },
+    events: [Json.compact({ _tag: "Usage" as const, usage: call, parent: state.subs.get(thread) })]
   }
 }
 
@@ -402,7 +457,8 @@ const notification = (state: State, method: string, record: Record_): Step => {
   if (method === "serverRequest/resolved") return resolved(state, method, params, record)
   const thread = Json.string(params["threadId"])
   const turn = Json.string(params["turnId"])
-  // Sub-agents have threads of their own: their words are not the answer, and their end is not the end.
+  // Sub-agents have threads of their own.
+  if (thread !== undefined && state.subs.has(thread)) return ofSub(state, thread, method, params, record)
   if (thread !== undefined && thread !== state.session) return unknown(state, method, record)
   // What a turn that was interrupted still has to say belongs to none that follows.
   if (turn !== undefined && turn !== state.turn && method !== "error") return unknown(state, method, record)
@@ -428,6 +484,8 @@ const notification = (state: State, method: string, record: Record_): Step => {
       return delta(state, method, params, record)
     case "thread/tokenUsage/updated":
       return usage(state, method, params, record)
+    case "turn/plan/updated":
+      return { state, events: [Items.planned(params)] }
     case "error":
       return complained(state, method, params, record)
     case "warning":
@@ -457,6 +515,7 @@ export const protocol = {
     text: state.text,
     structured: state.structured,
     usage: state.usage,
+    ...(state.subAgents === undefined ? {} : { subAgents: state.subAgents }),
     openToolCalls: state.open,
     terminal: state.terminal
   }),

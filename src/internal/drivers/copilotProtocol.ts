@@ -5,6 +5,7 @@ import * as AgentOutcome from "../../AgentOutcome.js"
 import * as Answer from "./answer.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
+import * as Plans from "./plans.js"
 import * as ToolCalls from "./toolCalls.js"
 
 type Record_ = AgentDriver.JsonRecord
@@ -26,7 +27,10 @@ export interface State {
   readonly structured: unknown
   readonly reasoningOf: string | undefined
   readonly usage: AgentOutcome.Usage
+  readonly subAgents: AgentOutcome.Usage | undefined
   readonly open: ToolCalls.Open
+  /** Commands in the background, with the calls that began them. */
+  readonly shells: ReadonlyMap<string, string | undefined>
   readonly lastCall: { readonly status: number | undefined; readonly attempt: number | undefined } | undefined
   readonly failure: AgentDriver.Failure | undefined
   readonly aborted: string | undefined
@@ -47,7 +51,9 @@ const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   structured: undefined,
   reasoningOf: undefined,
   usage: {},
+  subAgents: undefined,
   open: [],
+  shells: new Map(),
   lastCall: undefined,
   failure: undefined,
   aborted: undefined,
@@ -139,16 +145,89 @@ const toolComplete = (state: State, record: Record_, data: Record_): Step => {
   const id = Json.string(data["toolCallId"])
   const error = Json.record(data["error"])
   const result = Json.record(data["result"])
+  const parent = parentOf(record, data)
+  const shell = inBackground.exec(Json.string(result["content"]) ?? "")?.[1]
+  const open = ToolCalls.closed(state.open, id)
   return {
-    state: { ...state, open: ToolCalls.closed(state.open, id) },
-    events: [Json.compact({
-      _tag: "ToolResult" as const,
-      id,
-      ok: Json.boolean(data["success"]),
-      denied: error["code"] === "denied" ? true : undefined,
-      exitCode: Json.number(Json.record(data["shellExecution"])["exitCode"]),
-      output: Json.string(error["message"]) ?? result["content"] ?? data["result"] ?? null,
+    state: shell === undefined ? { ...state, open } : { ...state, open, shells: Plans.kept(state.shells, shell, id) },
+    events: [
+      Json.compact({
+        _tag: "ToolResult" as const,
+        id,
+        ok: Json.boolean(data["success"]),
+        denied: error["code"] === "denied" ? true : undefined,
+        exitCode: Json.number(Json.record(data["shellExecution"])["exitCode"]),
+        output: Json.string(error["message"]) ?? result["content"] ?? data["result"] ?? null,
+        parent
+      }),
+      ...changed(data, id, parent),
+      ...(shell === undefined ? [] : [background("started", shell, { call: id, parent })])
+    ]
+  }
+}
+
+const edits: Readonly<Record<string, "add" | "update" | "delete">> = { create: "add", edit: "update", delete: "delete" }
+
+const changed = (data: Record_, call: string | undefined, parent: string | undefined): ReadonlyArray<Event> => {
+  const files = Json.list(data["fileEdits"]).map(Json.record)
+  const shown = Json.string(Json.record(data["result"])["detailedContent"]) ?? ""
+  return files.flatMap(({ kind: word, path }): ReadonlyArray<Event> => {
+    const kind = edits[Json.string(word) ?? ""]
+    if (typeof path !== "string" || kind === undefined) return []
+    const from = kind === "update" && files.length === 1 ? shown.indexOf("@@ ") : -1
+    return [Json.compact({
+      _tag: "FileChange" as const,
+      path,
+      kind,
+      diff: from < 0 ? undefined : shown.slice(from),
+      call,
+      parent
+    })]
+  })
+}
+
+/** The only word for it: its result. */
+const inBackground = /^<command started in background with shellId: ([^>]+)>/
+
+const background = (
+  phase: "started" | "finished",
+  id: string,
+  about: Pick<Extract<Event, { readonly _tag: "Background" }>, "call" | "exitCode" | "ok" | "parent" | "what">
+): Event => Json.compact({ _tag: "Background" as const, phase, id, ...about })
+
+/** Of what the CLI tells its model, this is news: a command in the background has ended. */
+const notification = (state: State, record: Record_, data: Record_): Step => {
+  const about = Json.record(data["kind"])
+  const shell = Json.string(about["shellId"])
+  if (shell === undefined || Json.string(about["type"])?.endsWith("completed") !== true) return unknown(state, record)
+  const exitCode = Json.number(about["exitCode"])
+  return {
+    state: { ...state, shells: Plans.without(state.shells, shell) },
+    events: [background("finished", shell, {
+      call: state.shells.get(shell),
+      what: Json.string(about["description"]),
+      ok: exitCode === undefined ? undefined : exitCode === 0,
+      exitCode,
       parent: parentOf(record, data)
+    })]
+  }
+}
+
+const subAgent = (state: State, type: string, record: Record_, data: Record_): Step => {
+  const call = Json.string(data["toolCallId"])
+  const id = Json.string(record["agentId"]) ?? call
+  if (id === undefined) return unknown(state, record)
+  const hasBegun = type === "subagent.started"
+  return {
+    state,
+    events: [Json.compact({
+      _tag: "SubAgent" as const,
+      phase: hasBegun ? "started" as const : "finished" as const,
+      id,
+      call,
+      name: Json.string(data["agentName"]),
+      ok: hasBegun ? undefined : type === "subagent.completed" && data["cancelled"] !== true,
+      tokens: Json.number(data["totalTokens"])
     })]
   }
 }
@@ -164,6 +243,11 @@ const used = (state: State, record: Record_, usage: AgentOutcome.Usage, add: boo
       state: { ...state, usage: add ? AgentOutcome.addUsage(state.usage, usage) : { ...state.usage, ...usage } },
       events: [{ _tag: "Usage", usage }]
     }
+
+const usedBySub = (state: State, usage: AgentOutcome.Usage, parent: string): Step => ({
+  state: { ...state, subAgents: AgentOutcome.addUsage(state.subAgents ?? {}, usage) },
+  events: [{ _tag: "Usage", usage, parent }]
+})
 
 const callUsage = (data: Record_): AgentOutcome.Usage => {
   const read = Json.number(data["cacheReadTokens"])
@@ -296,7 +380,7 @@ const result = (state: State, record: Record_): Step => {
   }
 }
 
-const background = "session.background_tasks_changed"
+const stirring = "session.background_tasks_changed"
 
 const dispatch = (state: State, type: string, record: Record_): Step => {
   const data = Json.record(record["data"])
@@ -331,8 +415,18 @@ const dispatch = (state: State, type: string, record: Record_): Step => {
       return retry(state, data)
     case "model.call_failure":
       return callFailure(state, data)
-    case "assistant.usage":
-      return used(state, record, callUsage(data), true)
+    case "assistant.usage": {
+      const parent = parentOf(record, data)
+      return parent === undefined
+        ? used(state, record, callUsage(data), true)
+        : usedBySub(state, callUsage(data), parent)
+    }
+    case "subagent.started":
+    case "subagent.completed":
+    case "subagent.failed":
+      return subAgent(state, type, record, data)
+    case "system.notification":
+      return notification(state, record, data)
     case "session.usage_info":
       return used(
         state,
@@ -389,7 +483,7 @@ const dispatch = (state: State, type: string, record: Record_): Step => {
 /** Each record proves that the CLI works under the id that it was given, or it would have left without a word. */
 const step = (before: State, record: Record_): Step => {
   const type = Json.string(record["type"]) ?? "unknown"
-  const isNoise = type === background
+  const isNoise = type === stirring
   if (isNoise && before.quiet) return { state: before, events: [] }
   const state = before.session !== undefined && before.quiet === isNoise
     ? before
@@ -418,6 +512,7 @@ export const protocol: AgentDriver.Protocol<State> = {
     text: textOf(state),
     structured: state.structured,
     usage: state.usage,
+    ...(state.subAgents === undefined ? {} : { subAgents: state.subAgents }),
     openToolCalls: state.open,
     terminal: state.terminal
   }),

@@ -54,6 +54,13 @@ const reference = <S>({ cwd, driver, state }: TurnFacts<S>): Session.SessionRef 
   return session === undefined ? undefined : Session.SessionRef.make({ agent: driver.name, id: session, cwd })
 }
 
+/** What was used. Without the agent's word that its turn is over it is not known to be all. */
+const used = ({ subAgents, terminal, usage }: AgentDriver.Progress) => {
+  const marked = (usage: AgentOutcome.Usage): AgentOutcome.Usage =>
+    terminal === undefined && Object.keys(usage).length > 0 ? { ...usage, partial: true } : usage
+  return { usage: marked(usage), ...(subAgents === undefined ? {} : { subAgents: marked(subAgents) }) }
+}
+
 const partialOf = <S>(
   facts: TurnFacts<S>,
   process: { readonly exit: AgentOutcome.Exit; readonly teardown?: Teardown.TeardownReport }
@@ -64,7 +71,7 @@ const partialOf = <S>(
   return {
     ...(session === undefined ? {} : { session }),
     text: progress.text,
-    usage: progress.usage,
+    ...used(progress),
     openToolCalls: progress.openToolCalls,
     filesChanged: facts.filesChanged,
     attempts: facts.attempts,
@@ -102,7 +109,7 @@ const told = <S>(facts: TurnFacts<S>, stop: AgentOutcome.Stop, stopDetail: strin
     session: reference(facts) ?? Session.SessionRef.make({ agent, id: "", cwd: facts.cwd }),
     text: progress.text,
     ...(progress.structured === undefined ? {} : { structured: progress.structured }),
-    usage: progress.usage,
+    ...used(progress),
     stop,
     ...(stopDetail === undefined ? {} : { stopDetail }),
     ...(facts.rateLimit === undefined ? {} : { rateLimit: facts.rateLimit }),

@@ -1,6 +1,7 @@
 /** What a run may take of time, of its agent's turns and steps, and of tokens and money. Its processes are limited by their tree. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentError from "../../AgentError.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
@@ -79,12 +80,16 @@ const first = (
   )[0]
 
 /** What counts of a turn are beyond their limits. */
-export const beyond = (spent: Spent, limits: AgentRun.Limits, usage: AgentOutcome.Usage): Beyond | undefined =>
+export const beyond = (
+  spent: Spent,
+  limits: AgentRun.Limits,
+  { subAgents = {}, usage }: Pick<AgentDriver.Progress, "subAgents" | "usage">
+): Beyond | undefined =>
   first(
     ["turns", limits.turns, spent.turns],
     ["steps", limits.steps, spent.steps],
     ["costUsd", limits.costUsd, usage.costUsd ?? 0],
-    ["tokens", limits.tokens, tokensOf(usage)]
+    ["tokens", limits.tokens, tokensOf(usage) + tokensOf(subAgents)]
   )
 
 /** What times are. `tools` are the calls that have no result yet, `waiting` tells that it is not the agent's turn to act. */

@@ -172,9 +172,10 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         const act = step === undefined ? undefined : dialogue.perform(step)
         if (act !== undefined) acts.push(act)
       }
-      const { session: named, terminal, usage } = driver.protocol.progress(reading.state)
+      const progress = driver.protocol.progress(reading.state)
+      const { session: named, terminal } = progress
       Limits.spend(spent, options.limits, unstamped, Number(clock.unsafeCurrentTimeNanos()) / 1e6)
-      const beyond = terminal === undefined ? Limits.beyond(spent, options.limits, usage) : undefined
+      const beyond = terminal === undefined ? Limits.beyond(spent, options.limits, progress) : undefined
       if (beyond !== undefined) return Effect.fail<Stopped>({ _tag: "Limit", beyond })
       if (resumed !== undefined && named !== undefined && named !== resumed && terminal?.failure === undefined) {
         return Effect.fail<Stopped>({ _tag: "Elsewhere", started: named })
