@@ -49,7 +49,7 @@ describe("hostile records", () => {
         message: { id: `message_${index}`, usage: { input_tokens: 2 }, content: [{ type: "text", text: "x" }] }
       }))
     )
-    assert.deepStrictEqual([progress.usage.inputTokens, progress.usage.modelCalls], [2 * count, count])
+    assert.deepStrictEqual([progress.subAgents?.inputTokens, progress.subAgents?.modelCalls], [2 * count, count])
   })
 
   it("a message of Claude Code with thousands of results", () => {
