@@ -155,7 +155,9 @@ const play = ({ caller, program }: Case) =>
       yield* expectGone(mark)
       assert.deepStrictEqual(yield* run.tree.members, [])
       assert.strictEqual(yield* Effect.exit(run.outcome).pipe(Effect.map(tagOf)), tagOf(end), "one end")
-      if (Exit.isSuccess(end)) assert.strictEqual(end.value.teardown.verified, "empty")
+      if (Exit.isSuccess(end)) {
+        assert.strictEqual(end.value.teardown.verified, "empty")
+      }
       assert.include(["AgentTurnEnded", "AgentUnsupported"], yield* Effect.map(Effect.exit(run.send("late")), tagOf))
       yield* run.interrupt
       yield* Fiber.join(acting)
