@@ -52,8 +52,11 @@ module.exports = {
     rule("src-imports-outside", "The library stands alone.", { path: "^src/" }, { path: "^(test|examples|scripts)/" }),
     rule("not-a-dependency", "The library uses Node and its peers, nothing else.", { path: "^src/" }, {
       path: "^node_modules/",
-      pathNot: "^node_modules/(effect|@effect/platform|@effect/platform-node)/"
+      pathNot: "^node_modules/(effect|@effect/platform|@effect/platform-node|@agentclientprotocol/sdk)/"
     }),
+    rule("protocol-at-run-time", "Of the protocol's package the types alone are used: they check what is said.", {
+      path: "^src/"
+    }, { path: "^node_modules/@agentclientprotocol/", dependencyTypesNot: ["type-only"] }),
     rule("not-resolvable", "The import leads nowhere.", {}, { couldNotResolve: true }),
     rule("cycle", "No cycles.", {}, { circular: true })
   ],

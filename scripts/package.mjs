@@ -1,6 +1,6 @@
 // Builds, packs and looks at the package as its user will get it: publint, attw, and an import of every entry.
 import { spawnSync } from "node:child_process"
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { packageJson, publicModules, report, root } from "./files.mjs"
 
@@ -28,6 +28,14 @@ if (run("npm", ["run", "build"]) !== undefined) {
     const tarball = join(work, filename)
     for (const { path } of files) {
       if (!/^(dist|src)\/|^(README\.md|LICENSE|package\.json)$/.test(path)) problems.push(`${path} is packed`)
+    }
+    const declarations = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter((file) =>
+      file.endsWith(".d.ts")
+    )
+    for (const file of declarations) {
+      // Types of a development dependency are not there for the user.
+      const text = readFileSync(join(root, "dist", file), "utf8")
+      if (text.includes("@agentclientprotocol")) problems.push(`dist/${file} names a development dependency`)
     }
     for (const path of ["README.md", "LICENSE"]) {
       if (!files.some((file) => file.path === path)) problems.push(`${path} is not packed`)

@@ -227,7 +227,7 @@ export interface Progress {
  * - `expects`: requests that the CLI has to answer in time, by an id of the driver's and a name for people; without an
  *   answer the run fails with `AgentUnresponsive`,
  * - `settled`: what was answered: such a request, or a `Message` or `Interrupt` of the caller by its id. With `refused`
- *   the words of the refusal.
+ *   the words of the refusal; it is for a turn that is over, or with `unsupported` because the CLI cannot do that.
  *
  * @since 0.1.0
  * @category models
@@ -240,7 +240,13 @@ export interface Step<S> {
   readonly asks?: ReadonlyArray<Approval.Question> | undefined
   readonly withdrawn?: ReadonlyArray<string> | undefined
   readonly expects?: ReadonlyArray<{ readonly id: string; readonly what: string }> | undefined
-  readonly settled?: ReadonlyArray<{ readonly id: string; readonly refused?: string | undefined }> | undefined
+  readonly settled?:
+    | ReadonlyArray<{
+      readonly id: string
+      readonly refused?: string | undefined
+      readonly unsupported?: string | undefined
+    }>
+    | undefined
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * GitHub Copilot (`copilot`, written for 1.0.102).
+ * GitHub Copilot (`copilot -p`, and `copilot --acp` for a dialogue; written for 1.0.102).
  *
  * | permission | here |
  * | --- | --- |
@@ -9,12 +9,21 @@
  * | `Auto` | every tool and address, files as above |
  * | `Bypass` | everything |
  *
+ * Approvals, interrupts and conversations go through the Agent Client Protocol. With an `approve` handler whatever the
+ * permission does not cover is asked for, commands that only look included; without one it is refused. The questions are
+ * named as the tool calls are (`bash`, `create`, `server-tool`). A refusal ends a turn of the CLI: that it was one, and
+ * its reason, is said to the model at once as the next prompt, which belongs to the same turn of the run; other questions
+ * that were open are withdrawn by it. `Approval.allow({ input })` ends the run with `AgentUnsupported`. So does `send`
+ * fail: the CLI would give up its turn for a message. A dialogue takes no attachments, and no id for the new
+ * conversation. What a continued conversation was allowed to do before does not hold in it, and a prompt that begins with
+ * a slash is no command.
+ *
  * A new conversation gets an id from the caller or of ours, so that an interrupted run can be continued; an id that is
  * in use is continued by the CLI without a word. It has no option for a system prompt: `system` stands before the
  * prompt; and none for a schema: `outputSchema` is asked for behind the prompt, and its value looked for in the answer.
- * It does not fork, and counts premium requests and credits instead of tokens; requests and times of a continued
- * conversation are those of its whole life, so for such a run none are reported. After its answer it waits at most 30
- * seconds (`COPILOT_TASK_WAIT_TIMEOUT_SECONDS`) for commands that it left running.
+ * It does not fork, and counts premium requests and credits instead of tokens, those only in a dialogue; requests and
+ * times of a continued conversation are those of its whole life, so for such a run none are reported. After its answer it
+ * waits at most 30 seconds (`COPILOT_TASK_WAIT_TIMEOUT_SECONDS`) for commands that it left running.
  *
  * @since 0.1.0
  */

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import type * as AgentDriver from "effect-agents/AgentDriver"
+import type * as AgentError from "effect-agents/AgentError"
 import * as AgentRequest from "effect-agents/AgentRequest"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
@@ -53,13 +54,37 @@ const samples: Readonly<
 
 const base: Partial<Fields> = { permission: "Edit" }
 
-const planned = <S>(driver: AgentDriver.AgentDriver<S>) => (fields: Partial<Fields>) =>
+type Planned = Either.Either<object, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
+
+const planned = <S>(driver: AgentDriver.AgentDriver<S>) => (fields: Partial<Fields>): Planned =>
   driver.plan(ask({ ...base, ...fields }), context)
+
+const answers = { protocolVersion: 1, agentCapabilities: { loadSession: true }, sessionId: "s", thread: { id: "t" } }
+
+/** In a dialogue, what is said up to the first turn belongs to the plan. */
+const spoken = <S>(driver: AgentDriver.AgentDriver<S>) => (fields: Partial<Fields>): Planned => {
+  const request = ask({ ...base, ...fields })
+  const speaking = { ...context, dialogue: { approvals: true, keep: false } }
+  return Either.map(driver.plan(request, speaking), ({ stdin: _, ...plan }) => {
+    const { protocol } = driver
+    const said: Array<AgentDriver.JsonRecord> = []
+    let { replies, state } = protocol.tell?.(protocol.initial(request, speaking), { _tag: "Begin" })
+      ?? assert.fail("no dialogue")
+    while (replies !== undefined && replies.length > 0) {
+      said.push(...replies)
+      ;({ replies, state } = protocol.step(state, { id: replies.at(-1)?.["id"], result: answers }))
+    }
+    return { plan, said }
+  })
+}
 
 describe.each([
   ["claude", planned(Claude.driver)],
+  ["claude", spoken(Claude.driver)],
   ["codex", planned(Codex.driver)],
-  ["copilot", planned(Copilot.driver)]
+  ["codex", spoken(Codex.driver)],
+  ["copilot", planned(Copilot.driver)],
+  ["copilot", spoken(Copilot.driver)]
 ])("%s", (agent, plan) => {
   const without = Either.getOrThrow(plan({}))
 

@@ -75,14 +75,14 @@ export const capabilities: ReadonlyArray<Row> = [
   works(
     "C10",
     "what an agent asks is answered by the caller",
-    "by a handler that is an Effect; not by Copilot so far",
+    "by a handler that is an Effect",
     run.dialogue("a question goes to the handler, with its own services, and the answer to the agent"),
     real.dialogue("what is allowed is done as the answer says")
   ),
   works(
     "C11",
     "messages into a turn that goes on",
-    "not by Copilot so far",
+    "not by Copilot, which would end its turn for it",
     run.dialogue("returns when the agent has taken the message, which is then in the turn"),
     real.dialogue("a message reaches the turn that goes on")
   ),
@@ -200,7 +200,7 @@ export const capabilities: ReadonlyArray<Row> = [
   works(
     "C31",
     "usage while the run goes on, once a model call",
-    "where the CLI tells: not Copilot",
+    "where the CLI tells: Copilot in a dialogue",
     claude("tells a model call once, however many blocks it has"),
     codexServer("a text"),
     vocabulary("F-DUP: a message that comes again is counted once")

@@ -243,7 +243,7 @@ export const missing: ReadonlyArray<Row> = [
   works(
     "M9",
     "answers with another input, for the session, by rules, in time",
-    "not by Copilot so far; another input is refused for Codex, which has none",
+    "another input is refused for Codex and Copilot, which take none",
     run.dialogue("time and rules are handlers around handlers"),
     claudeDialogue("answers in its words"),
     codexServer("another input ends the turn with what cannot be done")

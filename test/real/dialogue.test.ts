@@ -2,12 +2,15 @@
 import { assert, layer } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as Agent from "effect-agents/Agent"
 import * as Approval from "effect-agents/Approval"
 import * as Session from "effect-agents/Session"
+import * as ToolRule from "effect-agents/ToolRule"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -15,8 +18,9 @@ import { aliveWith, expectGone, waitUntil } from "../utils/Processes.js"
 import * as Rig from "./rig.js"
 import * as Wire from "./wire.js"
 
-/** Those that have a dialogue. */
-const clis = [Rig.claude, Rig.codex]
+const clis = [Rig.claude, Rig.codex, Rig.copilot]
+
+const shells = { claude: "Bash", codex: "command_execution", copilot: "bash" }
 
 const image = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -45,7 +49,7 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
           approve: ({ input, tool }) =>
             Effect.sync(() => {
               assert.include(JSON.stringify(input), "asked")
-              assert.strictEqual(tool, edits ? "Bash" : "command_execution")
+              assert.strictEqual(tool, shells[cli.name])
               return Approval.allow(edits ? { input: { command: `touch ${edited}` } } : {})
             })
         }).pipe(Effect.provide(Rig.agent(cli)))
@@ -87,31 +91,37 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
         assert.deepStrictEqual(files.map((file) => existsSync(file)), [true, false, true])
       }))
 
-    it.scoped(`${cli.name}: a message reaches the turn that goes on`, () =>
-      Effect.gen(function*() {
-        const place = yield* Rig.makePlace
-        const begun = join(place.cwd, "begun")
-        const released = join(place.cwd, "released")
-        const script = join(place.home, "wait.sh")
-        writeFileSync(script, `touch ${begun}; until test -e ${released}; do sleep 0.05; done\n`)
-        const { request, route } = yield* asking(place, [Wire.shell(`. ${script}`)], {
-          permission: "Bypass",
-          interactive: true
-        })
-        const outcome = yield* Effect.scoped(Effect.gen(function*() {
-          const run = yield* Agent.start(request)
-          yield* waitUntil("the tool", exists(begun))
-          const sent = yield* Effect.fork(run.send("and mind the marmalade"))
-          yield* Effect.sleep("200 millis")
-          writeFileSync(released, "")
-          const outcome = yield* run.outcome
-          yield* Fiber.join(sent)
-          return outcome
-        })).pipe(Effect.provide(Rig.agent(cli)))
-        assert.strictEqual(outcome.text, "all done")
-        const turns = yield* route.turns
-        assert.include(turns.at(-1) ?? "", "and mind the marmalade")
-      }))
+    const takesMessages = cli.name !== "copilot"
+    const talking = Effect.gen(function*() {
+      const place = yield* Rig.makePlace
+      const begun = join(place.cwd, "begun")
+      const released = join(place.cwd, "released")
+      const script = join(place.home, "wait.sh")
+      writeFileSync(script, `touch ${begun}; until test -e ${released}; do sleep 0.05; done\n`)
+      const { request, route } = yield* asking(place, [Wire.shell(`. ${script}`)], {
+        permission: "Bypass",
+        interactive: true
+      })
+      const outcome = yield* Effect.scoped(Effect.gen(function*() {
+        const run = yield* Agent.start(request)
+        yield* waitUntil("the tool", exists(begun))
+        const sent = yield* Effect.fork(Effect.either(run.send("and mind the marmalade")))
+        yield* Effect.sleep("200 millis")
+        writeFileSync(released, "")
+        const outcome = yield* run.outcome
+        const refused = Either.getLeft(yield* Fiber.join(sent))
+        assert.strictEqual(
+          Option.getOrUndefined(refused)?._tag,
+          takesMessages ? undefined : "AgentUnsupported"
+        )
+        return outcome
+      })).pipe(Effect.provide(Rig.agent(cli)))
+      assert.strictEqual(outcome.text, "all done")
+      const turns = yield* route.turns
+      assert.strictEqual((turns.at(-1) ?? "").includes("and mind the marmalade"), takesMessages)
+    })
+    if (takesMessages) it.scoped(`${cli.name}: a message reaches the turn that goes on`, () => talking)
+    else it.scoped(`${cli.name}: a message into a turn is refused, and the turn goes on`, () => talking)
 
     it.scoped(`${cli.name}: a turn that is interrupted leaves no tool at work, and the conversation goes on`, () =>
       Effect.gen(function*() {
@@ -238,5 +248,99 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("dialogue
       ])
       assert.isTrue(existsSync(join(folder, "note")))
       assert.strictEqual((yield* route.turns).length, 3)
+    }))
+
+  it.scoped("copilot: a conversation goes on under the permission of the request, whatever it had before", () =>
+    Effect.gen(function*() {
+      const cli = Rig.copilot
+      const place = yield* Rig.makePlace
+      const file = (number: number) => join(place.home, `file-${number}`)
+      const route = yield* Rig.open("dialogue", {
+        _tag: "Calls",
+        calls: [1, 2].map((number) => Wire.shell(`touch ${file(number)}`)),
+        text: "all done"
+      })
+      const whole = yield* Rig.run(cli, place, route.url, { prompt: "go on", permission: "Bypass", interactive: true })
+      assert.isTrue(existsSync(file(1)) && existsSync(file(2)))
+      const again = yield* Rig.open("dialogue", {
+        _tag: "Calls",
+        calls: [undefined, undefined, 3, 4].map((number) => Wire.shell(`touch ${file(number ?? 0)}`)),
+        text: "all done"
+      })
+      const asked = yield* Ref.make(0)
+      const request = yield* Rig.request(cli, place, again.url, {
+        prompt: "/context is what they say",
+        permission: "Edit",
+        session: Session.resume(whole.session)
+      })
+      const outcome = yield* Agent.run(request, {
+        approve: () => Effect.as(Ref.update(asked, (n) => n + 1), Approval.deny("no"))
+      }).pipe(Effect.provide(Rig.agent(cli)))
+      assert.strictEqual(outcome.session.id, whole.session.id)
+      assert.strictEqual(outcome.text, "all done")
+      assert.strictEqual(yield* Ref.get(asked), 2)
+      assert.isFalse(existsSync(file(3)) || existsSync(file(4)))
+      const turns = yield* again.turns
+      assert.include(turns[0] ?? "", "/context is what they say")
+      assert.include(turns[0] ?? "", "go on")
+      const error = yield* Effect.flip(
+        Rig.run(cli, place, again.url, { prompt: "x", interactive: true, session: Session.resume("nope") })
+      )
+      assert.strictEqual(error._tag, "AgentSessionNotFound")
+    }))
+
+  it.scoped("copilot: with nobody to ask nothing is done, and rules, servers, model and system hold in a dialogue", () =>
+    Effect.gen(function*() {
+      const cli = Rig.copilot
+      const place = yield* Rig.makePlace
+      const folder = join(place.home, "notes")
+      mkdirSync(folder)
+      const denied = join(place.home, "denied")
+      const other = join(place.home, "other place")
+      mkdirSync(other)
+      const route = yield* Rig.open("dialogue", {
+        _tag: "Calls",
+        calls: [
+          Wire.mcp("my-notes", "note", { text: "a text" }),
+          Wire.write(join(other, "written")),
+          Wire.shell(`touch ${denied}`),
+          Wire.write(join(place.home, "denied-too"))
+        ],
+        text: "all done"
+      })
+      const outcome = yield* Rig.run(cli, place, route.url, {
+        prompt: "take a note",
+        permission: "Edit",
+        interactive: true,
+        model: "scripted-2",
+        addDirs: [other],
+        system: "In French",
+        tools: { allow: [ToolRule.mcp("my-notes", "note")], deny: [ToolRule.shell()] },
+        mcpServers: {
+          "my-notes": {
+            command: process.execPath,
+            args: [fileURLToPath(new URL("notes-mcp.mjs", import.meta.url)), folder, place.mark]
+          }
+        }
+      })
+      assert.strictEqual(outcome.text, "all done")
+      assert.isTrue(existsSync(join(folder, "note")))
+      assert.isTrue(existsSync(join(other, "written")))
+      assert.isFalse(existsSync(denied))
+      assert.isFalse(existsSync(join(place.home, "denied-too")))
+      assert.isAbove(outcome.usage.outputTokens ?? 0, 0)
+      const turns = yield* route.turns
+      assert.include(turns[0] ?? "", "scripted-2")
+      assert.include(turns[0] ?? "", "In French")
+    }))
+
+  it.scoped("copilot: a failure of the provider is none of the answer", () =>
+    Effect.gen(function*() {
+      const place = yield* Rig.makePlace
+      const route = yield* Rig.open("dialogue", { _tag: "Status", status: 401 })
+      const error = yield* Effect.flip(
+        Rig.run(Rig.copilot, place, route.url, { prompt: "x", interactive: true })
+      )
+      assert.strictEqual(error._tag, "AgentNotAuthenticated")
     }))
 })

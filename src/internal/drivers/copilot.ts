@@ -1,12 +1,43 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
+import * as Acp from "./copilotAcp.js"
 import { plan } from "./copilotPlan.js"
-import { protocol, type State } from "./copilotProtocol.js"
+import * as Exec from "./copilotProtocol.js"
 import { writes } from "./copilotTools.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
-export type { State }
+/** A run of one turn, or a dialogue: two protocols of one CLI. */
+export type State =
+  | { readonly _tag: "Exec"; readonly exec: Exec.State }
+  | { readonly _tag: "Acp"; readonly acp: Acp.State }
+
+const execStep = (step: AgentDriver.Step<Exec.State>): AgentDriver.Step<State> => ({
+  ...step,
+  state: { _tag: "Exec", exec: step.state }
+})
+
+const acpStep = (step: AgentDriver.Step<Acp.State>): AgentDriver.Step<State> => ({
+  ...step,
+  state: { _tag: "Acp", acp: step.state }
+})
+
+const protocol: AgentDriver.Protocol<State> = {
+  initial: (request, context) =>
+    context.dialogue === undefined
+      ? { _tag: "Exec", exec: Exec.protocol.initial(request, context) }
+      : { _tag: "Acp", acp: Acp.protocol.initial(request, context) },
+  step: (state, record) =>
+    state._tag === "Exec"
+      ? execStep(Exec.protocol.step(state.exec, record))
+      : acpStep(Acp.protocol.step(state.acp, record)),
+  tell: (state, input) => state._tag === "Exec" ? { state, events: [] } : acpStep(Acp.protocol.tell(state.acp, input)),
+  progress: (state) => state._tag === "Exec" ? Exec.protocol.progress(state.exec) : Acp.protocol.progress(state.acp),
+  diagnose: (state, ending) =>
+    state._tag === "Exec"
+      ? Exec.protocol.diagnose(state.exec, ending)
+      : Acp.protocol.diagnose(state.acp, ending)
+}
 
 export const driver: AgentDriver.AgentDriver<State> = {
   name: "copilot",

@@ -27,6 +27,12 @@ const permission: Readonly<Record<AgentRequest.Permission, ReadonlyArray<string>
   Bypass: ["--allow-all"]
 }
 
+/** In a dialogue its mode is set there. With somebody to ask, reading is all that needs no question. */
+const spoken = (request: AgentDriver.Request, { dialogue }: AgentDriver.PlanContext): ReadonlyArray<string> =>
+  request.permission === "Plan" || (request.permission === "ReadOnly" && dialogue?.approvals === true)
+    ? []
+    : permission[request.permission]
+
 const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext): ReadonlyArray<string> =>
   request.session._tag === "New"
     ? ["--session-id", request.session.id ?? context.uuid]
@@ -34,10 +40,22 @@ const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext)
     : [`--resume=${request.session.id}`]
 
 /** It has no option for a system prompt, and none for a schema. */
-const said = ({ outputSchema, prompt, system }: AgentRequest.AgentRequest): string => {
+export const said = (
+  { outputSchema, prompt, system }: Pick<AgentRequest.AgentRequest, "outputSchema" | "prompt" | "system">
+): string => {
   const asked = outputSchema === undefined ? prompt : Answer.inWords(prompt, outputSchema)
   return system === undefined || system === "" ? asked : `${system}\n\n${asked}`
 }
+
+/** What it does not take in a dialogue. */
+const refusedInDialogue = (request: AgentDriver.Request): readonly [what: string, hint: string] | undefined =>
+  request.session._tag === "New" && request.session.id !== undefined
+    ? ["a session id from the caller in a dialogue", "It chooses its own there; read it from the outcome."]
+    : request.attachments.length > 0
+    ? ["attachments in a dialogue", "Name the files in the prompt, or begin with a run of one turn and continue it."]
+    : request.addDirs.some((directory) => /[\n\r]/.test(directory))
+    ? ["a directory with a line break in its name", "It is named in a line of the dialogue."]
+    : undefined
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
@@ -63,20 +81,26 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
       "It takes images and PDF; name other files in the prompt."
     )
   }
+  const isDialogue = context.dialogue !== undefined
+  const refused = isDialogue ? refusedInDialogue(request) : undefined
+  if (refused !== undefined) return CommandLine.unsupported(agent, ...refused)
   const rules = CopilotTools.rules(request, context)
   if (Either.isLeft(rules)) return Either.left(rules.left)
   const servers = CopilotTools.servers(request)
   if (Either.isLeft(servers)) return Either.left(servers.left)
   const pieces = [
-    ...CommandLine.flags("--output-format", "json", "--no-ask-user", "--no-auto-update", "--no-color", "--no-remote"),
-    ...CommandLine.flags(...permission[request.permission]),
+    ...CommandLine.flags(...(isDialogue ? ["--acp"] : ["--output-format", "json"])),
+    ...CommandLine.flags("--no-ask-user", "--no-auto-update", "--no-color", "--no-remote"),
+    ...CommandLine.flags(...(isDialogue ? spoken(request, context) : permission[request.permission])),
     ...CommandLine.option("--model", request.model, "model"),
     ...CommandLine.option("--reasoning-effort", request.effort, "effort"),
-    ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
+    ...(isDialogue ? [] : request.addDirs).flatMap((directory) =>
+      CommandLine.option("--add-dir", directory, "addDirs")
+    ),
     ...request.attachments.map(({ path }) => ({ what: "attachments", arg: `--attachment=${path}` })),
     ...rules.right,
     ...servers.right.pieces,
-    ...CommandLine.flags(...session(request, context)),
+    ...CommandLine.flags(...(isDialogue ? [] : session(request, context))),
     ...CommandLine.extra(request)
   ]
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({
@@ -84,6 +108,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
     env: { COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30" },
     stdin: said(request),
+    ...(isDialogue ? { dialogue: true } : {}),
     files: servers.right.files
   }))
 }

@@ -155,7 +155,7 @@ const toolComplete = (state: State, record: Record_, data: Record_): Step => {
         _tag: "ToolResult" as const,
         id,
         ok: Json.boolean(data["success"]),
-        denied: error["code"] === "denied" ? true : undefined,
+        denied: error["code"] === "denied" || error["code"] === "rejected" ? true : undefined,
         exitCode: Json.number(Json.record(data["shellExecution"])["exitCode"]),
         output: Json.string(error["message"]) ?? result["content"] ?? data["result"] ?? null,
         parent
@@ -341,7 +341,7 @@ const ended = (state: State, exitCode: number | undefined): AgentDriver.Terminal
 }
 
 /** The turn is over, with the value that was asked for or without it. */
-const over = (state: State, exitCode: number | undefined) => {
+export const over = (state: State, exitCode: number | undefined) => {
   const terminal = ended(state, exitCode)
   const { failure, structured } = Answer.valueOf(state.schema, textOf(state))
   return {

@@ -89,10 +89,12 @@ export const rules = (
 ): Either.Either<ReadonlyArray<CommandLine.Piece>, AgentError.AgentUnsupported> =>
   Either.map(ToolRules.map(agent, request, { allow: allow(context), deny }), ({ allow, deny }) =>
     [
-      // With `ReadOnly` there are no other tools than those that are named.
-      ...(request.permission === "ReadOnly" ? Object.keys(request.mcpServers) : []).flatMap((server) =>
-        ToolRules.ofServer(request.tools.allow, server).tools.map((tool) => `--available-tools=${server}-${tool}`)
-      ),
+      // With `ReadOnly` and nobody to ask there are no other tools than those that are named.
+      ...(request.permission === "ReadOnly" && context.dialogue?.approvals !== true
+        ? Object.keys(request.mcpServers)
+        : []).flatMap((server) =>
+          ToolRules.ofServer(request.tools.allow, server).tools.map((tool) => `--available-tools=${server}-${tool}`)
+        ),
       ...allow.map((rule) => `--allow-tool=${rule}`),
       ...deny.map((rule) => `--deny-tool=${rule}`)
     ].map((arg) => ({ what: "tools", arg })))

@@ -22,7 +22,10 @@ export type Broken<E> =
   | { readonly _tag: "Unresponsive"; readonly what: string }
 
 /** How the agent answered what was said to it. */
-export type Receipt = { readonly _tag: "Taken" | "Late" } | { readonly _tag: "Refused"; readonly why: string }
+export type Receipt =
+  | { readonly _tag: "Taken" | "Late" }
+  | { readonly _tag: "Refused"; readonly why: string }
+  | { readonly _tag: "Unsupported"; readonly what: string; readonly hint: string | undefined }
 
 export interface Dialogue<S, E> {
   /** What a step asks for beside its events. */
@@ -115,8 +118,15 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
       for (const { id, what } of expects ?? []) {
         yield* FiberMap.run(handlers, `reply ${id}`, Effect.interruptible(expire(what)))
       }
-      for (const { id, refused } of settled ?? []) {
-        yield* settle(id, refused === undefined ? { _tag: "Taken" } : { _tag: "Refused", why: refused })
+      for (const { id, refused, unsupported } of settled ?? []) {
+        yield* settle(
+          id,
+          unsupported !== undefined
+            ? { _tag: "Unsupported", what: unsupported, hint: refused }
+            : refused === undefined
+            ? { _tag: "Taken" }
+            : { _tag: "Refused", why: refused }
+        )
       }
       for (const id of withdrawn ?? []) yield* FiberMap.remove(handlers, `question ${id}`)
       for (const question of asks ?? []) {

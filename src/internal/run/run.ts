@@ -358,6 +358,10 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         if (yield* isDone) return yield* late("the turn is over")
         const id = globalThis.crypto.randomUUID()
         const receipt = yield* events.hurried(dialogue.ask(id, { _tag: "Message", id, text }))
+        if (receipt._tag === "Unsupported") {
+          const { hint, what } = receipt
+          return yield* new AgentError.AgentUnsupported(hint === undefined ? { agent, what } : { agent, what, hint })
+        }
         if (receipt._tag === "Refused") return yield* late(receipt.why)
         if (receipt._tag === "Late") {
           const now = yield* Clock.currentTimeMillis
