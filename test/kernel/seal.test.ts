@@ -32,7 +32,7 @@ import * as cgroup from "../../src/internal/kernel/cgroup.js"
 import * as identity from "../../src/internal/kernel/identity.js"
 import * as ledger from "../../src/internal/kernel/ledger.js"
 import * as Host from "../utils/Host.js"
-import { aliveWith, expectGone, makeMark, type Seen, waitForSleepers, waitUntil } from "../utils/Processes.js"
+import { aliveWith, expectGone, isAlive, makeMark, type Seen, waitForSleepers, waitUntil } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import type { Input } from "./hostProgram.js"
 import { adversary, brief, expectEmpty, locksLimit, seconds, sh, text } from "./support.js"
@@ -416,6 +416,7 @@ describe("a host that is killed with its guard", () => {
         process.kill(guard.pid, "SIGSTOP")
         for (const pid of [started.pid, guard.pid]) process.kill(pid, "SIGKILL")
         yield* started.exit
+        yield* waitUntil("the end of the guard", Effect.negate(isAlive(guard)))
         yield* theGhost(mark)
         const reports = yield* Containment.sweepStale
         const report = reports.find(({ pid }) => pid === started.pid)
