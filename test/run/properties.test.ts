@@ -161,7 +161,9 @@ const play = ({ caller, program }: Case) =>
       assert.include(["AgentTurnEnded", "AgentUnsupported"], yield* Effect.map(Effect.exit(run.send("late")), tagOf))
       yield* run.interrupt
       yield* Fiber.join(acting)
-      if (caller.reads === "all") assert.strictEqual(tagOf(yield* Fiber.join(reader)), tagOf(end), "the events end so")
+      if (caller.reads === "all") {
+        assert.strictEqual(tagOf(yield* Fiber.join(reader)), tagOf(end), "the events end so")
+      }
     })
     yield* Effect.scoped(whole).pipe(
       Effect.timeoutFail({
