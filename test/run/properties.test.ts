@@ -107,6 +107,10 @@ const tagOf = <A, E extends { readonly _tag: string }>(exit: Exit.Exit<A, E>): s
   return failure?._tag ?? "interrupted"
 }
 
+const hangs = () => new Error("it hangs")
+
+const seqOf = ({ seq }: AgentEvent.AgentEvent): number => seq
+
 const play = ({ caller, program }: Case) =>
   Effect.gen(function*() {
     const mark = yield* makeMark
@@ -168,7 +172,7 @@ const play = ({ caller, program }: Case) =>
     yield* Effect.scoped(whole).pipe(
       Effect.timeoutFail({
         duration: caller.wall + bound,
-        onTimeout: () => new Error("it hangs")
+        onTimeout: hangs
       }),
       Effect.orDie
     )
@@ -177,8 +181,10 @@ const play = ({ caller, program }: Case) =>
     assert.strictEqual(asking, 0, "a handler goes on")
     assert.isBelow(performance.now() - began, caller.wall + bound)
     assert.deepStrictEqual(
-      seen.map(({ seq }) => seq),
-      seen.map((_, index) => index),
+      seen.map(seqOf),
+      seen.map((_, index) =>
+        index
+      ),
       "numbered without a gap"
     )
     yield* Effect.sleep("20 millis")
