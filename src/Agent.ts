@@ -232,8 +232,8 @@ export const run = <E = never, R = never>(
 > => Effect.scoped(Effect.flatMap(start(request, options), (run) => run.outcome))
 
 /**
- * An answer as a value. `outcome` is that of the run which gave it, with the usage of all: those before it, `repairs` of
- * them, gave answers that were not taken.
+ * An answer as a value. `outcome` is that of the run which gave it, with `usage`, `subAgents`, `attempts` and
+ * `filesChanged` of all: those before it, `repairs` of them, gave answers that were not taken.
  *
  * @since 0.1.0
  * @category models

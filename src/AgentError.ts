@@ -991,8 +991,8 @@ const isRepeatable = (error: unknown): error is AgentError =>
 /**
  * When to make the same request again, for `Effect.retry`: nothing is repeated without it.
  *
- * - What: `AgentOverloaded`, `AgentRateLimited`, `AgentSessionBusy`, and `AgentSpawnError` for want of `resources`. Any
- *   other failure, also of other kinds than `AgentError`, ends it.
+ * - What: `AgentOverloaded`, `AgentRateLimited`, `AgentSessionBusy`, `FleetFull`, and `AgentSpawnError` for want of
+ *   `resources`. Any other failure, also of other kinds than `AgentError`, ends it.
  * - When: after 1, 2, 4, … seconds, at most a minute, each a fifth more or less. Where the provider said how long it
  *   takes (`retryAfterMs`, `resetsAt`), so much later; more than 6 hours are not waited for.
  * - How often: at most 25 times, which is about 20 minutes of a provider that says nothing.

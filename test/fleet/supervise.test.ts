@@ -20,22 +20,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path"
 import { conformance, marked } from "../conformance/harness.js"
 import * as Fakes from "../utils/Fakes.js"
+import { empty } from "../utils/Reports.js"
 import * as TempDir from "../utils/TempDir.js"
-
-const empty = Teardown.TeardownReport.make({
-  pid: 2,
-  command: "fake",
-  reason: "completed",
-  steps: [],
-  killed: [],
-  survivors: [],
-  verified: "empty",
-  layers: [],
-  notes: [],
-  looks: 6,
-  outputHeld: false,
-  durationMs: 1
-})
 
 const partial = (fields: Partial<AgentError.Partial>): AgentError.Partial => ({
   text: "",

@@ -3,31 +3,16 @@ import type * as AgentDriver from "effect-agents/AgentDriver"
 import * as Claude from "effect-agents/Claude"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Session from "effect-agents/Session"
-import * as Teardown from "effect-agents/Teardown"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { conclude } from "../../src/internal/run/conclude.js"
+import { empty as report } from "../utils/Reports.js"
 import * as Request from "../utils/Request.js"
 
 const { driver } = Claude
 const asked = "0199a213-81c0-4800-8aa1-bbab2a035a53"
 const context = { uuid: "0199a213-81c0-4800-8aa1-000000000000", cwd: "/", platform: "linux" }
-
-const report = Teardown.TeardownReport.make({
-  pid: 2,
-  command: "claude",
-  reason: "completed",
-  steps: [],
-  killed: [],
-  survivors: [],
-  verified: "empty",
-  layers: [],
-  notes: [],
-  looks: 6,
-  outputHeld: false,
-  durationMs: 1
-})
 
 /** What becomes of a run in which the agent names `session` and answers. */
 const answered = (request: AgentDriver.Request, session: string, exit = { code: 0, signal: null }) => {

@@ -1,6 +1,7 @@
 /** What Claude Code tells of the files that it changes, of its plan, its sub-agents and its work in the background. */
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
+import * as Begun from "./begun.js"
 import * as Json from "./json.js"
 import * as Plans from "./plans.js"
 
@@ -28,7 +29,7 @@ export const called = (work: Work, id: string | undefined, name: string, input: 
   const path = Json.string(fields["file_path"]) ?? Json.string(fields["notebook_path"])
   return id === undefined || path === undefined || !editing.has(name)
     ? work
-    : { ...work, edits: Plans.kept(work.edits, id, { path, overwrites: name === "Write" }) }
+    : { ...work, edits: Begun.kept(work.edits, id, { path, overwrites: name === "Write" }) }
 }
 
 const diff = (hunks: unknown): string | undefined => {
@@ -50,15 +51,15 @@ const planned = (steps: Work["steps"], told: Record_): Work["steps"] | undefined
   if (Array.isArray(list)) return new Map(list.map(Json.record).flatMap(entry))
   if (Json.isRecord(told["task"])) {
     const [first] = entry(told["task"])
-    return first === undefined ? undefined : Plans.kept(steps, ...first)
+    return first === undefined ? undefined : Begun.kept(steps, ...first)
   }
   const id = Json.string(told["taskId"])
   const step = id === undefined ? undefined : steps.get(id)
   const to = Json.record(told["statusChange"])["to"]
   if (id === undefined || step === undefined || to === undefined) return undefined
   return to === "deleted"
-    ? Plans.without(steps, id)
-    : Plans.kept(steps, id, { ...step, status: Plans.status(to) })
+    ? Begun.without(steps, id)
+    : Begun.kept(steps, id, { ...step, status: Plans.status(to) })
 }
 
 /** A tool has returned; `told` is what the CLI says of the result beside the text, for the main agent only. */
@@ -70,7 +71,7 @@ export const returned = (
 ): Told => {
   const edit = id === undefined ? undefined : work.edits.get(id)
   if (id !== undefined && edit !== undefined) {
-    const next = { ...work, edits: Plans.without(work.edits, id) }
+    const next = { ...work, edits: Begun.without(work.edits, id) }
     // Of a sub-agent's result there is only the text.
     const isNew = told["type"] === "create"
       || (edit.overwrites && told["type"] === undefined && /^File created/.test(Json.string(output) ?? ""))
@@ -101,7 +102,7 @@ const begun = (work: Work, record: Record_, id: string, parent: string | undefin
   const call = Json.string(record["tool_use_id"])
   const common = { phase: "started", id, call, parent } as const
   return {
-    work: { ...work, tasks: Plans.kept(work.tasks, id, tag) },
+    work: { ...work, tasks: Begun.kept(work.tasks, id, tag) },
     events: [
       tag === "SubAgent"
         ? Json.compact({ _tag: tag, ...common, name: Json.string(record["subagent_type"]) })
@@ -124,7 +125,7 @@ export const task = (
   const call = Json.string(record["tool_use_id"])
   const ok = record["status"] === "completed"
   return {
-    work: { ...work, tasks: Plans.without(work.tasks, id) },
+    work: { ...work, tasks: Begun.without(work.tasks, id) },
     events: [Json.compact({ _tag: tag, phase: "finished" as const, id, call, ok, parent })]
   }
 }

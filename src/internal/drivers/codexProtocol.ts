@@ -2,12 +2,12 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
+import * as Begun from "./begun.js"
 import * as Answer from "./answer.js"
 import * as CodexFailure from "./codexFailure.js"
 import * as Items from "./codexItems.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
-import * as Plans from "./plans.js"
 import * as StrictSchema from "./strictSchema.js"
 import type * as ToolCalls from "./toolCalls.js"
 
@@ -58,12 +58,12 @@ const toolItem = (state: State, phase: string, type: string, item: Record_, reco
   let { subs } = state
   const call = Json.string(item["id"])
   for (const id of Items.spawned(type, item)) {
-    subs = Plans.kept(subs, id, call)
+    subs = Begun.kept(subs, id, call)
     events.push(Items.subAgent("started", id, call))
   }
   for (const [id, ok] of Items.ended(item).filter(([id]) => subs.has(id))) {
     events.push(Items.subAgent("finished", id, subs.get(id), ok))
-    subs = Plans.without(subs, id)
+    subs = Begun.without(subs, id)
   }
   return { state: { ...state, open, subs }, events }
 }

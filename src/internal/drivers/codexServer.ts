@@ -3,11 +3,11 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
 import type * as Approval from "../../Approval.js"
+import * as Begun from "./begun.js"
 import * as CodexFailure from "./codexFailure.js"
 import * as Items from "./codexItems.js"
 import { said } from "./codexPlan.js"
 import { complaintOf, usageOf, valueOf } from "./codexProtocol.js"
-import * as Plans from "./plans.js"
 import * as Questions from "./codexQuestions.js"
 import * as ServerPlan from "./codexServerPlan.js"
 import * as Json from "./json.js"
@@ -122,7 +122,7 @@ const interrupt = (state: State, id: string): Record_ => ({
 const answer = (state: State, id: string, decision: Approval.Decision): Step => {
   const question = state.questions.get(id)
   if (question === undefined) return { state, events: [] }
-  const next = { ...state, questions: Plans.without(state.questions, id) }
+  const next = { ...state, questions: Begun.without(state.questions, id) }
   const ours = `${answerOf}${id}`
   const reply = (decision: Approval.Decision): Record_ => ({ id: question.wire, result: question.answer(decision) })
   if (decision._tag === "Allow" && decision.input !== undefined) {
@@ -265,7 +265,7 @@ const request = (state: State, method: string, record: Record_): Step => {
 
 const resolved = (state: State, method: string, params: Record_, record: Record_): Step => {
   const id = String(params["requestId"])
-  const step = unknown({ ...state, questions: Plans.without(state.questions, id) }, method, record)
+  const step = unknown({ ...state, questions: Begun.without(state.questions, id) }, method, record)
   return state.questions.has(id) ? { ...step, withdrawn: [id] } : step
 }
 
@@ -322,10 +322,10 @@ const item = (state: State, phase: string, params: Record_, record: Record_): St
     ? state.changes
     : phase === "started"
     ? new Map(state.changes).set(id, found["changes"])
-    : Plans.without(state.changes, id)
+    : Begun.without(state.changes, id)
   // Of an edit that is forgotten to be at work nothing is kept.
   const [oldest] = changes.keys()
-  const kept = changes.size > open.length ? Plans.without(changes, oldest) : changes
+  const kept = changes.size > open.length ? Begun.without(changes, oldest) : changes
   return { state: { ...withSubs(state, type, found), open, changes: kept }, events }
 }
 
@@ -339,7 +339,7 @@ const withSubs = (state: State, type: string, item: Record_, call = Json.string(
     : []
   return begun.length === 0
     ? state
-    : { ...state, subs: begun.reduce((subs, id) => subs.has(id) ? subs : Plans.kept(subs, id, call), state.subs) }
+    : { ...state, subs: begun.reduce((subs, id) => subs.has(id) ? subs : Begun.kept(subs, id, call), state.subs) }
 }
 
 /** What a sub-agent says and does: never the answer, and its end is not the end. */
@@ -424,7 +424,7 @@ const usage = (state: State, method: string, params: Record_, record: Record_): 
     contextTokens: Json.number(last["inputTokens"]),
     contextWindow: Json.number(told["modelContextWindow"])
   })
-  const next = total === undefined ? state : { ...state, totals: Plans.kept(state.totals, thread, total) }
+  const next = total === undefined ? state : { ...state, totals: Begun.kept(state.totals, thread, total) }
   return {
     state: isSub
       ? { ...next, subAgents: AgentOutcome.addUsage(state.subAgents ?? {}, call) }

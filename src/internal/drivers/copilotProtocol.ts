@@ -2,10 +2,10 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
+import * as Begun from "./begun.js"
 import * as Answer from "./answer.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
-import * as Plans from "./plans.js"
 import * as ToolCalls from "./toolCalls.js"
 
 type Record_ = AgentDriver.JsonRecord
@@ -149,7 +149,7 @@ const toolComplete = (state: State, record: Record_, data: Record_): Step => {
   const shell = inBackground.exec(Json.string(result["content"]) ?? "")?.[1]
   const open = ToolCalls.closed(state.open, id)
   return {
-    state: shell === undefined ? { ...state, open } : { ...state, open, shells: Plans.kept(state.shells, shell, id) },
+    state: shell === undefined ? { ...state, open } : { ...state, open, shells: Begun.kept(state.shells, shell, id) },
     events: [
       Json.compact({
         _tag: "ToolResult" as const,
@@ -202,7 +202,7 @@ const notification = (state: State, record: Record_, data: Record_): Step => {
   if (shell === undefined || Json.string(about["type"])?.endsWith("completed") !== true) return unknown(state, record)
   const exitCode = Json.number(about["exitCode"])
   return {
-    state: { ...state, shells: Plans.without(state.shells, shell) },
+    state: { ...state, shells: Begun.without(state.shells, shell) },
     events: [background("finished", shell, {
       call: state.shells.get(shell),
       what: Json.string(about["description"]),

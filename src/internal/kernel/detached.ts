@@ -60,15 +60,7 @@ const isRlimit = (value: unknown): value is Rlimit =>
   && "slot" in value && Number.isInteger(value.slot)
 
 const parse = (text: string, name: string): Detached | undefined => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (typeof value !== "object" || value === null) return undefined
-  const fields: { readonly [key: string]: unknown } = { ...value }
-  const { command, id, leader, owner, rlimit, scratch, since, version } = fields
+  const { command, id, leader, owner, rlimit, scratch, since, version } = Ledger.fieldsOf(text)
   return version === 1 && isOwner(owner) && isText(id) && name === `${id}.json` && id.startsWith(owner.id)
       && (rlimit === undefined || isRlimit(rlimit)) && Ledger.isIdentity(leader) && isText(command)
       && typeof since === "number" && Ledger.isNamed(scratch, scratches.nameOf(owner.id)) && scratch !== undefined

@@ -117,16 +117,18 @@ export const isRange = (value: unknown): value is Range =>
 export const isNamed = (value: unknown, name: string): value is string | undefined =>
   value === undefined || (typeof value === "string" && path.isAbsolute(value) && path.basename(value) === name)
 
-export const parse = (text: string): Ledger | undefined => {
-  let value: unknown
+/** The members of the object that a text is; none where it is not one. */
+export const fieldsOf = (text: string): { readonly [key: string]: unknown } => {
   try {
-    value = JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null ? { ...value } : {}
   } catch {
-    return undefined
+    return {}
   }
-  if (typeof value !== "object" || value === null) return undefined
-  const fields: { readonly [key: string]: unknown } = { ...value }
-  const { boot, cgroup, guard, host, id, namespace, rlimit, scratch, version } = fields
+}
+
+export const parse = (text: string): Ledger | undefined => {
+  const { boot, cgroup, guard, host, id, namespace, rlimit, scratch, version } = fieldsOf(text)
   return version === 1 && typeof boot === "string" && typeof namespace === "string" && isIdentity(host)
       && (guard === undefined || isIdentity(guard)) && typeof id === "string" && /^[\da-f]{24}$/.test(id)
       && (rlimit === undefined || isRange(rlimit))

@@ -25,7 +25,7 @@ import type { Sealed } from "./sealed.js"
 import * as sealed from "./sealed.js"
 import { choose, shell, type Way } from "./seals.js"
 import * as slots from "./slots.js"
-import { sweep } from "./sweep.js"
+import { type Options as SweepOptions, type Sweep, sweep } from "./sweep.js"
 import type { Found } from "./tracker.js"
 import * as tracker from "./tracker.js"
 import { key } from "./tracker.js"
@@ -200,6 +200,22 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
   /** A shell makes a variable of its own of it. */
   const prologue = (environment: Record<string, string>): string => "PWD" in environment ? "" : "unset PWD; "
 
+  /** Of what another host has left: its outputs are nobody's here, and its usage was not measured. */
+  const sweepOf = (
+    what: Pick<SweepOptions, "tracker" | "pid" | "command" | "policy" | "reason">,
+    byRlimit: boolean
+  ): Sweep =>
+    sweep({
+      ...what,
+      layers: () => byRlimit ? ["environment", "rlimit"] : ["environment"],
+      notes: () => [],
+      seesAll,
+      now,
+      urgent: () => false,
+      outputHeld: () => false,
+      gauge: gauge.none
+    })
+
   const sweepStale = (): ReadonlyArray<Stale> => {
     const directory = ledger.directory(process.env)
     if (directory === undefined || !isLinux) return []
@@ -227,20 +243,13 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
           // What was handed over has its files among them.
           if (files !== undefined && !detached.has(handedOverIn(process.env), id)) scratch.remove(files)
         },
-        sweep: sweep({
+        sweep: sweepOf({
           tracker: tracked,
           pid: dead.pid,
           command: "host",
           policy: Teardown.immediate,
-          reason: "host-died",
-          layers: () => rlimit === undefined ? ["environment"] : ["environment", "rlimit"],
-          notes: () => [],
-          seesAll,
-          now,
-          urgent: () => false,
-          outputHeld: () => false,
-          gauge: gauge.none
-        })
+          reason: "host-died"
+        }, rlimit !== undefined)
       }
     })
   }
@@ -265,20 +274,13 @@ export const make = (isLinux: boolean, settings: { readonly guard: boolean }): P
         detached: one,
         members: () => sorted(tracked.look()).map(toMember),
         end: function*(policy) {
-          const report = yield* sweep({
+          const report = yield* sweepOf({
             tracker: tracked,
             pid: one.leader.pid,
             command: one.command,
             policy,
-            reason: "completed",
-            layers: () => one.rlimit === undefined ? ["environment"] : ["environment", "rlimit"],
-            notes: () => [],
-            seesAll,
-            now,
-            urgent: () => false,
-            outputHeld: () => false,
-            gauge: gauge.none
-          })
+            reason: "completed"
+          }, one.rlimit !== undefined)
           if (report.survivors.length === 0) forget(directory, one)
           return report
         }

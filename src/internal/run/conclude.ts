@@ -84,11 +84,12 @@ const partialOf = <S>(
 
 /** The same of a run that went well, and all the same not well enough. */
 export const finished = (outcome: AgentOutcome.AgentOutcome): AgentError.Partial => {
-  const { attempts, exit, filesChanged, session, stderrTail, teardown, text, unparsed, usage } = outcome
+  const { attempts, exit, filesChanged, session, stderrTail, subAgents, teardown, text, unparsed, usage } = outcome
   return {
     session,
     text,
     usage,
+    ...(subAgents === undefined ? {} : { subAgents }),
     openToolCalls: [],
     filesChanged,
     attempts,

@@ -8,6 +8,7 @@ import * as AgentOutcome from "../../AgentOutcome.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import * as Session from "../../Session.js"
 import { finished } from "./conclude.js"
+import { attemptsKept } from "./reading.js"
 
 const isInvalid = Schema.is(AgentError.AgentOutputInvalid)
 
@@ -55,6 +56,20 @@ const mend = (detail: string): string =>
     detail.length > longestDetail ? `${detail.slice(0, longestDetail)} …` : detail
   }\n\nGive the whole answer again, in the form that was asked for.`
 
+type Spent = Pick<AgentError.Partial, "usage" | "subAgents" | "attempts" | "filesChanged">
+
+const nothing: Spent = { usage: {}, attempts: [], filesChanged: [] }
+
+/** What the runs of one answer have used and done together. */
+const together = (earlier: Spent, later: Spent): Spent => ({
+  usage: AgentOutcome.addUsage(earlier.usage, later.usage),
+  ...(earlier.subAgents === undefined && later.subAgents === undefined
+    ? {}
+    : { subAgents: AgentOutcome.addUsage(earlier.subAgents ?? {}, later.subAgents ?? {}) }),
+  attempts: [...earlier.attempts, ...later.attempts].slice(-attemptsKept),
+  filesChanged: [...new Set([...earlier.filesChanged, ...later.filesChanged])]
+})
+
 /** Asks, and asks again in the same conversation, until the answer is a value of the schema. */
 export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
   agent: string,
@@ -72,21 +87,21 @@ export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
       )
     )
   let next: AgentRequest.AgentRequest = { ...request, outputSchema }
-  let usage: AgentOutcome.Usage = {}
+  let spent = nothing
   for (let repaired = 0;; repaired++) {
     const answer = yield* Effect.either(Effect.flatMap(run(next), answered))
     if (Either.isRight(answer)) {
       const { outcome, value } = answer.right
-      usage = AgentOutcome.addUsage(usage, outcome.usage)
-      return { value, outcome: AgentOutcome.AgentOutcome.make({ ...outcome, usage }), repairs: repaired }
+      const whole = { ...outcome, ...together(spent, outcome) }
+      return { value, outcome: AgentOutcome.AgentOutcome.make(whole), repairs: repaired }
     }
     const error = answer.left
     if (!isInvalid(error)) return yield* Effect.fail(error)
     const { cause, detail, partial } = error
-    usage = AgentOutcome.addUsage(usage, partial.usage)
+    spent = together(spent, partial)
     const session = later(request, partial)
     if (repaired >= repairs || session === undefined) {
-      return yield* new AgentError.AgentOutputInvalid({ agent, detail, partial: { ...partial, usage }, cause })
+      return yield* new AgentError.AgentOutputInvalid({ agent, detail, partial: { ...partial, ...spent }, cause })
     }
     // What was given with the prompt is in the conversation already.
     next = { ...next, prompt: mend(detail), session, attachments: [] }

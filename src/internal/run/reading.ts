@@ -6,7 +6,7 @@ import * as changes from "./changes.js"
 import * as lines from "./lines.js"
 
 const noiseKept = 20
-const attemptsKept = 32
+export const attemptsKept = 32
 const noticeLength = 8192
 
 /** The driver's state and the counts beside it. Only ever changed within one tick, so plain variables do. */
