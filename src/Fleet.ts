@@ -251,11 +251,13 @@ export interface PoolOptions {
  * A cap on the runs that are live at the same time. Places are given in the order in which they were asked for; whoever
  * is interrupted while waiting leaves the queue.
  *
- * - `wrap`: an agent whose every run takes a place, from its start until its tree is verified empty, or handed over. What
- *   could not be ended goes on counting until it is gone. When places and queue are full, its `start` fails with `FleetFull`. A
- *   conversation takes a place with its first turn and keeps it: its process stays.
+ * - `wrap`: an agent whose every run takes a place, from its start until its tree is verified empty, or handed over. When
+ *   places and queue are full, its `start` fails with `FleetFull`. A conversation takes a place with its first turn and
+ *   keeps it: its process stays.
  * - `withPermit`: any effect takes a place, from its start until its scope, which is its own, has closed.
  * - `status`: how many are live and how many wait.
+ *
+ * However a place was taken, processes that could not be ended go on counting until they are gone.
  *
  * A run inside `withPermit` of a wrapped agent of the same pool takes a second place: use one or the other.
  *

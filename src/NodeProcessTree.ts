@@ -79,27 +79,28 @@ const platform = (options?: Options): Platform =>
 export const make = Effect.fnUntraced(function*(options?: Options) {
   yield* Effect.orDie(limits.check(options?.limits ?? {}))
   const reports = yield* PubSub.sliding<Teardown.TeardownReport>(256)
+  const told = (report: Teardown.TeardownReport) =>
+    Effect.zipRight(
+      PubSub.publish(reports, report),
+      report.survivors.length > 0
+        ? Effect.logWarning(`process tree not empty: ${report}`)
+        : report.verified === "detached"
+        ? Effect.logInfo(`process tree not ended: ${report}`)
+        : report.notes.length > 0
+        ? Effect.logWarning(`process tree ended: ${report}; ${report.notes.join("; ")}`)
+        : Effect.logDebug(`process tree ended: ${report}`)
+    )
   const settings: internal.Settings = {
     platform: platform(options),
     teardown: options?.teardown ?? Teardown.graceful(),
     seal: options?.seal ?? "none",
     limits: options?.limits,
     usage: options?.usage,
-    onReport: (report) =>
-      Effect.zipRight(
-        PubSub.publish(reports, report),
-        report.survivors.length > 0
-          ? Effect.logWarning(`process tree not empty: ${report}`)
-          : report.verified === "detached"
-          ? Effect.logInfo(`process tree not ended: ${report}`)
-          : report.notes.length > 0
-          ? Effect.logWarning(`process tree ended: ${report}; ${report.notes.join("; ")}`)
-          : Effect.logDebug(`process tree ended: ${report}`)
-      )
+    onReport: told
   }
   const sweepStale = Effect.suspend(() => Effect.forEach(settings.platform.sweepStale(), internal.sweepStale)).pipe(
     Effect.map((reports) => reports.flatMap((report) => report === undefined ? [] : [report])),
-    Effect.tap(Effect.forEach((report) => settings.onReport(report), { discard: true }))
+    Effect.tap(Effect.forEach(told, { discard: true }))
   )
   return ProcessTree.Spawner.of({
     sweepStale,
@@ -107,7 +108,7 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
     endDetached: (mark, policy = settings.teardown) =>
       Effect.suspend(() =>
         Option.fromNullable(settings.platform.handedOver().find(({ detached }) => detached.id === mark)).pipe(
-          Effect.transposeMapOption((tree) => internal.endDetached(tree, policy, settings.onReport))
+          Effect.transposeMapOption((tree) => internal.endDetached(tree, policy, told))
         )
       ),
     containment: Effect.sync(() => {
@@ -117,7 +118,7 @@ export const make = Effect.fnUntraced(function*(options?: Options) {
     start: (command, options) =>
       Effect.flatMap(FiberRef.get(onReport.current), (tell) =>
         internal.start(
-          { ...settings, onReport: (report) => Effect.zipRight(settings.onReport(report), tell(report)) },
+          { ...settings, onReport: (report, members) => Effect.zipRight(told(report), tell(report, members)) },
           command,
           options
         )),

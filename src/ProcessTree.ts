@@ -493,6 +493,5 @@ export const onReport: {
   <A, E, R>(
     self: Effect.Effect<A, E, R>,
     f: (report: Teardown.TeardownReport) => Effect.Effect<void>
-  ): Effect.Effect<A, E, R> =>
-    Effect.locallyWith(self, internal.current, (tell) => (report) => Effect.zipRight(tell(report), f(report)))
+  ): Effect.Effect<A, E, R> => internal.also(self, (report) => f(report))
 )

@@ -17,6 +17,7 @@ import * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as onReport from "../../src/internal/kernel/onReport.js"
@@ -48,10 +49,7 @@ const lives = (live: Ref.Ref<number>) =>
   )
 
 /** A run without a process: it lives until its scope closes. */
-const stand = (
-  live: Ref.Ref<number>,
-  members: ProcessTree.ProcessTree["members"] = Effect.succeed([])
-): Agent.Agent["Type"] => ({
+const stand = (live: Ref.Ref<number>): Agent.Agent["Type"] => ({
   name: "stand-in",
   conversation: () =>
     Effect.succeed({
@@ -67,8 +65,7 @@ const stand = (
         agent: "stand-in",
         events: Stream.empty,
         outcome: Effect.never,
-        session: Effect.never,
-        tree: { members }
+        session: Effect.never
       } as never) // only its life is of interest
     )
 })
@@ -249,27 +246,39 @@ conformance("a place", (agent) => {
 })
 
 describe("a place", () => {
-  it.scopedLive("stays taken while something of the run survives", () =>
-    Effect.gen(function*() {
-      const pool = yield* Fleet.pool({ size: 1, queue: 1 })
-      const survives = yield* Ref.make(true)
-      const inner = stand(yield* Ref.make(0), Effect.map(Ref.get(survives), (left) => left ? [survivor] : []))
-      yield* Effect.scoped(
-        pool.wrap({
+  for (const way of ["run", "conversation", "withPermit"] as const) {
+    it.scopedLive(`stays taken while something survives of the ${way}`, () =>
+      Effect.gen(function*() {
+        const pool = yield* Fleet.pool({ size: 1, queue: 1 })
+        const survives = yield* Ref.make(true)
+        const members = Effect.map(Ref.get(survives), (left) => left ? [survivor] : [])
+        const inner = stand(yield* Ref.make(0))
+        // No test can make a process that hangs in the kernel, so the Spawner's word for it is spoken here.
+        const tree = Effect.flatMap(FiberRef.get(onReport.current), (tell) =>
+          Effect.addFinalizer(() => tell(withSurvivor, members)))
+        const agent = pool.wrap({
           ...inner,
-          // No test can make a process that hangs in the kernel, so the Spawner's word for it is spoken here.
           start: (...args) =>
-            Effect.zipRight(
-              Effect.flatMap(FiberRef.get(onReport.current), (tell) => Effect.addFinalizer(() => tell(withSurvivor))),
-              inner.start(...args)
-            )
-        }).start(request)
-      )
-      yield* Effect.sleep("50 millis")
-      assert.strictEqual((yield* pool.status).live, 1)
-      yield* Ref.set(survives, false)
-      yield* waitUntil("the place is free", Effect.map(pool.status, ({ live }) => live === 0))
-    }))
+            Effect.zipRight(tree, inner.start(...args)),
+          conversation: (...args) =>
+            Effect.flatMap(Effect.scope, (scope) =>
+              Effect.map(inner.conversation(...args), (conversation) => ({
+                ...conversation,
+                turn: () => Effect.zipRight(Scope.extend(tree, scope), Effect.interrupt)
+              })))
+        })
+        const ways = {
+          run: agent.start(request),
+          conversation: Effect.flatMap(agent.conversation({}), ({ turn }) => Effect.exit(turn("hello"))),
+          withPermit: pool.withPermit(tree)
+        }
+        yield* Effect.scoped(ways[way])
+        yield* Effect.sleep("50 millis")
+        assert.strictEqual((yield* pool.status).live, 1)
+        yield* Ref.set(survives, false)
+        yield* waitUntil("the place is free", Effect.map(pool.status, ({ live }) => live === 0))
+      }))
+  }
 
   it.effect("is taken by a conversation from its first turn until its end", () =>
     Effect.gen(function*() {

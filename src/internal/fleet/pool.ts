@@ -2,13 +2,14 @@ import * as Array from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import type * as Agent from "../../Agent.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRun from "../../AgentRun.js"
 import type * as Conversation from "../../Conversation.js"
-import * as ProcessTree from "../../ProcessTree.js"
+import * as onReport from "../kernel/onReport.js"
 import { monotonicMillis, onNativeTime } from "../nativeClock.js"
 
 /** Lets through one at a time, each at least so long after the one before. */
@@ -27,6 +28,13 @@ export const makeGate = (gap: Duration.DurationInput = 0): Effect.Effect<Effect.
 interface State {
   readonly live: number
   readonly waiting: ReadonlyArray<Deferred.Deferred<void>>
+}
+
+type Members = Parameters<onReport.Tell>[1]
+
+interface Place {
+  readonly watch: <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  readonly giveBack: Effect.Effect<void>
 }
 
 interface Options {
@@ -75,38 +83,41 @@ export const make = Effect.fnUntraced(function*(options: Options) {
   })
 
   /** What could not be ended goes on using the machine: its place is free when it is gone. */
-  const releaseWhenGone = (members: ProcessTree.ProcessTree["members"]) =>
-    members.pipe(
+  const releaseWhenGone = (left: ReadonlyArray<Members>) =>
+    Effect.exists(left, Effect.map((members) => members.length > 0)).pipe(
       Effect.delay("1 second"),
-      Effect.repeat({ until: (left) => left.length === 0 }),
+      Effect.repeat({ while: (some) => some }),
       onNativeTime,
       Effect.zipRight(release),
       Effect.forkIn(scope),
       Effect.zipRight(Effect.logWarning("a place of the pool stays taken by processes that could not be ended"))
     )
 
+  /** A place for all that is started under `watch`, until it is given back and nothing of that is left. */
+  const makePlace = Effect.fnUntraced(function*(restore: Restore) {
+    const left = yield* Ref.make<ReadonlyArray<Members>>([])
+    yield* take(restore)
+    return {
+      watch: <A, E, R>(self: Effect.Effect<A, E, R>) =>
+        onReport.also(
+          self,
+          ({ survivors }, members) => survivors.length === 0 ? Effect.void : Ref.update(left, Array.append(members))
+        ),
+      giveBack: yield* Effect.once(
+        Effect.flatMap(Ref.get(left), (left) => left.length === 0 ? release : releaseWhenGone(left))
+      )
+    }
+  })
+
   const wrap = (agent: Agent.Agent["Type"]): Agent.Agent["Type"] => ({
     ...agent,
     start: (request, runOptions) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function*() {
-          const survived = yield* Ref.make(false)
-          const members = yield* Ref.make<ProcessTree.ProcessTree["members"]>(Effect.succeed([]))
-          yield* take(restore)
-          const giveBack = yield* Effect.once(
-            Effect.flatMap(
-              Effect.all([Ref.get(survived), Ref.get(members)]),
-              ([left, members]) => left ? releaseWhenGone(members) : release
-            )
-          )
+          const { giveBack, watch } = yield* makePlace(restore)
           // Before the run, so that it comes after the end of its tree.
           yield* Effect.addFinalizer(() => giveBack)
-          const run = yield* restore(agent.start(request, runOptions)).pipe(
-            ProcessTree.onReport((report) => Ref.update(survived, (left) => left || report.survivors.length > 0)),
-            Effect.tapError(() => giveBack)
-          )
-          yield* Ref.set(members, run.tree.members)
-          return run
+          return yield* watch(restore(agent.start(request, runOptions))).pipe(Effect.tapError(() => giveBack))
         })
       ),
     conversation: Effect.fnUntraced(function*<E, R>(
@@ -115,20 +126,24 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     ) {
       const whole = yield* Effect.scope
       const once = yield* Effect.makeSemaphore(1)
-      const taken = yield* Ref.make(false)
+      const place = yield* Ref.make<Option.Option<Place>>(Option.none())
       const inner = yield* agent.conversation(fields, runOptions)
       // Before the first process, so that it is given back after the end of the last.
       const occupy = Effect.uninterruptibleMask((restore) =>
-        take(restore).pipe(
-          Effect.zipRight(Scope.addFinalizer(whole, release)),
-          Effect.zipRight(Ref.set(taken, true)),
-          Effect.unlessEffect(Ref.get(taken))
+        Ref.get(place).pipe(
+          Effect.flatten,
+          Effect.catchAll(() =>
+            makePlace(restore).pipe(
+              Effect.tap(({ giveBack }) => Scope.addFinalizer(whole, giveBack)),
+              Effect.tap((taken) => Ref.set(place, Option.some(taken)))
+            )
+          )
         )
       ).pipe(once.withPermits(1))
       const conversation: Conversation.Conversation<E> = {
         ...inner,
-        turn: (prompt) => Effect.zipRight(occupy, inner.turn(prompt)),
-        start: (prompt) => Effect.zipRight(occupy, inner.start(prompt))
+        turn: (prompt) => Effect.flatMap(occupy, ({ watch }) => watch(inner.turn(prompt))),
+        start: (prompt) => Effect.flatMap(occupy, ({ watch }) => watch(inner.start(prompt)))
       }
       return conversation
     })
@@ -138,7 +153,10 @@ export const make = Effect.fnUntraced(function*(options: Options) {
     wrap,
     withPermit: <A, E, R>(self: Effect.Effect<A, E, R>) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.zipRight(take(restore), Effect.ensuring(restore(Effect.scoped(self)), release))
+        Effect.flatMap(
+          makePlace(restore),
+          ({ giveBack, watch }) => Effect.ensuring(watch(restore(Effect.scoped(self))), giveBack)
+        )
       ),
     status: Effect.map(Ref.get(state), ({ live, waiting }) => ({ size, live, queue, waiting: waiting.length }))
   }

@@ -23,6 +23,7 @@ import { onNativeTime } from "../nativeClock.js"
 import * as hostExit from "./hostExit.js"
 import * as limits from "./limits.js"
 import * as output from "./output.js"
+import type { Tell } from "./onReport.js"
 import type { HandedOver, Platform, Reaper, Stale, Start } from "./platform.js"
 import * as resolve from "./resolve.js"
 import type { Sweep } from "./sweep.js"
@@ -33,7 +34,7 @@ export interface Settings {
   readonly seal: ProcessTree.Seal
   readonly limits: ProcessTree.Limits | undefined
   readonly usage: boolean | undefined
-  readonly onReport: (report: Teardown.TeardownReport) => Effect.Effect<void>
+  readonly onReport: Tell
 }
 
 /** That the tree went beyond a limit. */
@@ -197,6 +198,7 @@ const drive = (sweep: Sweep): Effect.Effect<Teardown.TeardownReport> =>
 const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawned, policy: Teardown.Teardown) {
   const { child, command, exit, live, overLimit, reaper, stderr, stdout, sweep } = spawned
   const done = yield* Deferred.make<Teardown.TeardownReport>()
+  const members = Effect.sync(reaper.members)
 
   /** The process table knows of an end before Node tells how it came. Not to be interrupted: it is no race. */
   const exitIsKnown = Effect.sleep("2 millis").pipe(
@@ -233,7 +235,7 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
         stdout.close()
         stderr.close()
       })),
-      Effect.tap(settings.onReport),
+      Effect.tap((report) => settings.onReport(report, members)),
       Effect.onExit((exit) => Deferred.done(done, exit))
     )
 
@@ -276,7 +278,7 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
         outputHeld: false,
         durationMs: 0
       })
-      return Effect.zipRight(settings.onReport(report), Deferred.succeed(done, report))
+      return Effect.zipRight(settings.onReport(report, members), Deferred.succeed(done, report))
     })
   }).pipe(Effect.uninterruptible)
 
@@ -290,7 +292,7 @@ const makeTree = Effect.fnUntraced(function*(settings: Settings, spawned: Spawne
     stderr: stderr.stream,
     exit: Deferred.await(exit),
     isRunning: Effect.negate(Deferred.isDone(exit)),
-    members: Effect.sync(reaper.members),
+    members,
     signal: (signal, to = "leader") => Effect.sync(() => reaper.signal(signal, to)),
     teardown: teardown("completed"),
     report: Deferred.await(done),
@@ -381,5 +383,8 @@ export const toDetached = ({ detached, members }: HandedOver): ProcessTree.Detac
   members: members()
 })
 
-export const endDetached = (tree: HandedOver, policy: Teardown.Teardown, onReport: Settings["onReport"]) =>
-  drive(tree.end(policy)).pipe(Effect.tap(onReport), Effect.uninterruptible)
+export const endDetached = (tree: HandedOver, policy: Teardown.Teardown, onReport: Tell) =>
+  drive(tree.end(policy)).pipe(
+    Effect.tap((report) => onReport(report, Effect.sync(() => tree.members()))),
+    Effect.uninterruptible
+  )
