@@ -3,7 +3,7 @@
 // it, stands above.
 const modules = (...names) => names.map((name) => `^src/${name}[.]ts$`)
 const rooms = {
-  data: modules("Agent(Error|Event|Outcome|Request)", "Approval", "Session", "Teardown", "ToolRule"),
+  data: modules("Agent(Error|Event|Outcome|Request)", "Approval", "Installation", "Session", "Teardown", "ToolRule"),
   kernel: modules("(Node)?ProcessTree", "Containment", "internal/(kernel|node).*"),
   contract: modules("AgentDriver"),
   plans: modules("internal/drivers/.*"),

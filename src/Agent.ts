@@ -7,6 +7,7 @@
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -20,9 +21,11 @@ import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
 import type * as Conversation from "./Conversation.js"
+import type * as Installation from "./Installation.js"
 import * as conversations from "./internal/run/conversation.js"
 import * as named from "./internal/run/named.js"
 import * as objects from "./internal/run/object.js"
+import * as probes from "./internal/run/probe.js"
 import * as ProcessTree from "./ProcessTree.js"
 import * as SessionStore from "./SessionStore.js"
 
@@ -63,7 +66,8 @@ export type ConversationFields = Omit<ConstructorParameters<typeof AgentRequest.
  *   name: "none",
  *   start: () => Effect.fail(refusal),
  *   conversation: () => Effect.dieMessage("no conversations in a dry run"),
- *   plan: () => Effect.fail(refusal)
+ *   plan: () => Effect.fail(refusal),
+ *   probe: () => Effect.dieMessage("nothing is installed in a dry run")
  * })
  * ```
  *
@@ -83,7 +87,21 @@ export class Agent extends Context.Tag("effect-agents/Agent")<Agent, {
   readonly plan: (
     request: AgentRequest.AgentRequest
   ) => Effect.Effect<AgentDriver.Plan, PlanError>
+  readonly probe: (
+    options?: ProbeOptions
+  ) => Effect.Effect<Installation.Installation, ProbeError>
 }>() {}
+
+/**
+ * Where and as whom an agent is asked, as in a request: `cwd` (by default the host's), `env`, `envPolicy` (`minimal`).
+ * `timeout` is for each question (20 seconds).
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface ProbeOptions extends Partial<Pick<AgentRequest.AgentRequest, "cwd" | "env" | "envPolicy">> {
+  readonly timeout?: Duration.DurationInput | undefined
+}
 
 /**
  * Why nothing can be planned: the agent cannot do what was asked, or what the name of a session stands for cannot be used.
@@ -96,6 +114,17 @@ export type PlanError =
   | AgentError.AgentInputTooLarge
   | AgentError.AgentSessionConflict
   | AgentError.AgentSessionStoreError
+
+/**
+ * Why an agent cannot be asked: it is not there, or cannot be started.
+ *
+ * @since 0.1.0
+ * @category errors
+ */
+export type ProbeError =
+  | AgentError.AgentNotInstalled
+  | AgentError.AgentSpawnError
+  | AgentError.AgentInputTooLarge
 
 /**
  * What an agent needs of the machine: all of it is in `NodeProcessTree.layer`.
@@ -137,13 +166,15 @@ export const make = <S>(
     )
     const given = yield* Effect.serviceOption(SessionStore.SessionStore)
     const store = Option.isSome(given) ? given.value : yield* SessionStore.make()
+    const probe = yield* probes.cached(driver, options?.program)
     return Agent.of({
       name: driver.name,
       start: (request, runOptions = {}) =>
         Effect.provide(named.start(driver, store, options ?? {}, request, runOptions), services),
       conversation: (fields, runOptions = {}) =>
         Effect.provide(conversations.make(driver, store, options ?? {}, fields, runOptions), services),
-      plan: (request) => Effect.provide(named.plan(driver, store, request), services)
+      plan: (request) => Effect.provide(named.plan(driver, store, request), services),
+      probe
     })
   })
 
@@ -378,3 +409,31 @@ export const conversation = <E = never, R = never>(
 export const plan = (
   request: AgentRequest.AgentRequest
 ): Effect.Effect<AgentDriver.Plan, PlanError, Agent> => Effect.flatMap(Agent, (agent) => agent.plan(request))
+
+/**
+ * What is known of the agent on this machine: where it is, its version, whether it is logged in, its models and quota as
+ * far as it tells. Asks the program itself, each question of a contained process; what it does not answer in time is
+ * among the `problems`. No prompt is sent, and no model called. The answer is kept for 5 minutes, by `options`, unless
+ * nobody is logged in or there are `problems`.
+ *
+ * Fails with a `ProbeError` where a run would fail before it began.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Agent, AgentRequest } from "effect-agents"
+ *
+ * const checked = Effect.gen(function*() {
+ *   const { account, version } = yield* Agent.probe()
+ *   if (account.login === "no") return yield* Effect.fail(`log in first (version ${version})`)
+ *   return yield* Agent.run(AgentRequest.make({ prompt: "Review the staged diff" }))
+ * })
+ * ```
+ *
+ * @since 0.1.0
+ * @category running
+ */
+export const probe = (
+  options?: ProbeOptions
+): Effect.Effect<Installation.Installation, ProbeError, Agent> => Effect.flatMap(Agent, (agent) => agent.probe(options))

@@ -11,6 +11,7 @@ import type * as AgentEvent from "./AgentEvent.js"
 import type * as AgentOutcome from "./AgentOutcome.js"
 import type * as AgentRequest from "./AgentRequest.js"
 import type * as Approval from "./Approval.js"
+import type * as Installation from "./Installation.js"
 import type * as Session from "./Session.js"
 import type * as Teardown from "./Teardown.js"
 
@@ -331,6 +332,31 @@ export interface Executable {
 }
 
 /**
+ * What a CLI can be asked of itself.
+ *
+ * - `verified`: the version of the CLI that the driver was written for and tried with.
+ * - `version`: the arguments with which it prints its version, by default `--version`.
+ * - `env`: variables that it is asked with, as in a `Plan`.
+ * - `ask`: what to start and to say to it to hear of its account. Its input stays open until so many `answers` are there,
+ *   the records that `isAnswer`; `read` gets those that came, at least one, and must not throw.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export interface Probe {
+  readonly verified: string
+  readonly version?: ReadonlyArray<string> | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
+  readonly ask?: {
+    readonly args: ReadonlyArray<string>
+    readonly records: (cwd: string) => ReadonlyArray<JsonRecord>
+    readonly answers: number
+    readonly isAnswer: (record: JsonRecord) => boolean
+    readonly read: (answers: ReadonlyArray<JsonRecord>) => Installation.Account
+  } | undefined
+}
+
+/**
  * An adapter for one agent CLI.
  *
  * - `environment`: variables that the minimal policy lets through beside the common ones.
@@ -338,6 +364,7 @@ export interface Executable {
  *   with `*` stands for all that begin so.
  * - `teardown`: the polite steps that fit this CLI.
  *
+ * - `probe`: what `Agent.probe` asks; without it, only for the version.
  * - `plan`: refuses with `AgentUnsupported` what the CLI cannot do, and leaves out nothing silently.
  * - `writes`: the files that a tool call changes when it goes well, for `filesChanged`. Must not throw, as `Protocol.step`.
  *
@@ -406,6 +433,7 @@ export interface AgentDriver<S> {
     context: PlanContext
   ) => Either.Either<Plan, AgentError.AgentUnsupported | AgentError.AgentInputTooLarge>
   readonly protocol: Protocol<S>
+  readonly probe?: Probe | undefined
   readonly writes?: ((call: { readonly name: string; readonly input: unknown }) => ReadonlyArray<string>) | undefined
 }
 

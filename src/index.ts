@@ -97,6 +97,13 @@ export * as Copilot from "./drivers/Copilot.js"
 export * as Fleet from "./Fleet.js"
 
 /**
+ * What is known of an agent on this machine: version, login, models, quota.
+ *
+ * @since 0.1.0
+ */
+export * as Installation from "./Installation.js"
+
+/**
  * Process trees on Node: the layers that agents and commands run on.
  *
  * @since 0.1.0

@@ -59,6 +59,7 @@ const stand = (live: Ref.Ref<number>): Agent.Agent["Type"] => ({
       start: () => Effect.dieMessage("a turn is enough")
     }),
   plan: () => Effect.fail(new AgentError.AgentUnsupported({ agent: "stand-in", what: "plans" })),
+  probe: () => Effect.dieMessage("not asked"),
   start: () =>
     lives(live).pipe(
       Effect.as({

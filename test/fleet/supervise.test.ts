@@ -65,6 +65,7 @@ const failing = (errors: ReadonlyArray<AgentError.AgentError>) => {
     name: "fake",
     conversation: () => Effect.dieMessage("not talked to"),
     plan: () => Effect.fail(new AgentError.AgentUnsupported({ agent: "fake", what: "plans" })),
+    probe: () => Effect.dieMessage("not asked"),
     start: (request) =>
       Effect.acquireRelease(
         Effect.sync(() => {

@@ -387,19 +387,24 @@ export const capabilities: ReadonlyArray<Row> = [
     "much output does not hold up what is said to the agent",
     run.dialogue("does not wait for a reader that has stopped reading")
   ),
-  notYet("C63", "a catalogue of models"),
-  notYet("C64", "the models of Claude Code"),
-  notYet("C65", "the models of Codex"),
-  notYet("C66", "the models of Copilot"),
-  notYet("C67", "models asked of the installed CLI"),
-  notYet("C68", "the account's quota asked of the installed CLI"),
-  notYet(
-    "C69",
-    "whether somebody is logged in, without a run",
-    "a run tells it: AgentNotAuthenticated",
-    situations("not logged in: how to")
+  outOfScope(
+    "C63",
+    "a catalogue of models",
+    "a list that is compiled in is old the day after: the installed CLI is asked",
+    run.probe("tells the version, the login, the models")
   ),
-  notYet("C70", "the version that is installed, against the one that the driver was written for"),
+  works("C64", "the models of Claude Code", run.probe("tells the version, the login, the models")),
+  works("C65", "the models of Codex", run.probe("tells the version, the login, the models")),
+  works("C66", "the models of Copilot", run.probe("tells the version, the login, the models")),
+  works("C67", "models asked of the installed CLI", run.probe("tells the version, the login, the models")),
+  works("C68", "the account's quota asked of the installed CLI", run.probe("tells the version, the login, the models")),
+  works("C69", "whether somebody is logged in, without a run", run.probe("tells that nobody is logged in")),
+  works(
+    "C70",
+    "the version that is installed, against the one that the driver was written for",
+    run.probe("tells the version, the login, the models"),
+    run.probe("knows nothing of one that ends without a word, and says so")
+  ),
   works(
     "C71",
     "how to install, how to log in",

@@ -157,7 +157,13 @@ export const defects: ReadonlyArray<Row> = [
     situations("the CLI ends without saying that the turn is over: what it had said is kept"),
     run.limits("wall: the whole time, and all of its processes go")
   ),
-  notYet("D25", "probes without a bound and with another environment", "there are no probes yet"),
+  works(
+    "D25",
+    "probes without a bound and with another environment",
+    run.probe("knows nothing of one that hangs, and says so in time"),
+    run.probe("is asked once, until it is old, and again for another environment"),
+    run.probe("leaves nothing that was started for it, answered or interrupted")
+  ),
   works("D26", "a minimal environment without the credentials", plan("lets credentials through")),
   works(
     "D27",
@@ -249,7 +255,7 @@ export const missing: ReadonlyArray<Row> = [
     codexServer("another input ends the turn with what cannot be done")
   ),
   works("M10", "a branch with Codex", sessions("a branch has an id of its own, and the original stays as it is")),
-  notYet("M11", "models and account of Claude Code"),
+  works("M11", "models and account of Claude Code", run.probe("tells the version, the login, the models")),
   differs(
     "M12",
     "more of sessions",

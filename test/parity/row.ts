@@ -77,6 +77,7 @@ export const run = {
   hostile: at("run/hostile"),
   limits: at("run/limits"),
   lines: at("run/lines"),
+  probe: at("run/probe"),
   properties: at("run/properties"),
   retryPolicy: at("run/retryPolicy"),
   run: at("run/run"),

@@ -1,6 +1,7 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as Teardown from "../../Teardown.js"
 import { plan } from "./claudePlan.js"
+import { probe } from "./claudeProbe.js"
 import { protocol, type State } from "./claudeProtocol.js"
 import { writes } from "./claudeTools.js"
 import * as Environment from "./environment.js"
@@ -75,5 +76,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
   ]),
   plan,
   protocol,
+  probe,
   writes
 }

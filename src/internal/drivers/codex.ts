@@ -4,6 +4,7 @@ import { writes } from "./codexItems.js"
 import { plan } from "./codexPlan.js"
 import * as Exec from "./codexProtocol.js"
 import * as Server from "./codexServer.js"
+import { probe } from "./codexProbe.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
@@ -85,5 +86,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
   ]),
   plan,
   protocol,
+  probe,
   writes
 }

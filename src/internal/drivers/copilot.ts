@@ -4,6 +4,7 @@ import * as Acp from "./copilotAcp.js"
 import { plan } from "./copilotPlan.js"
 import * as Exec from "./copilotProtocol.js"
 import { writes } from "./copilotTools.js"
+import { probe } from "./copilotProbe.js"
 import * as Environment from "./environment.js"
 import * as NpmPackage from "./npmPackage.js"
 
@@ -90,5 +91,6 @@ export const driver: AgentDriver.AgentDriver<State> = {
   ]),
   plan,
   protocol,
+  probe,
   writes
 }

@@ -6,7 +6,9 @@ import type { PlatformError } from "@effect/platform/Error"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as Path from "@effect/platform/Path"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentRequest from "../../AgentRequest.js"
@@ -56,13 +58,29 @@ export const plan = Effect.fnUntraced(function*<S>(
   return (yield* planning(driver, request, host, dialogue)).plan
 })
 
+/** Which program of which agent, and where it is started. */
+export interface Where {
+  readonly agent: string
+  readonly program: string
+  readonly cwd: string
+}
+
 /** A directory of the run's own: its files, and the temporary files of all that it starts. */
-const makeDirectory = Effect.fnUntraced(function*(
-  scratch: Effect.Effect<string, PlatformError>,
+export const makeDirectory = Effect.fnUntraced(function*(
   files: AgentDriver.Plan["files"],
   kept: Ref.Ref<boolean>,
-  failed: (cause: PlatformError) => AgentError.AgentError
+  { agent, cwd, program }: Where
 ) {
+  const { scratch } = yield* ProcessTree.Spawner
+  const failed = (cause: PlatformError) =>
+    new AgentError.AgentSpawnError({
+      agent,
+      program,
+      cwd,
+      reason: "files",
+      detail: "the files of the run could not be written",
+      cause
+    })
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   // A short name: agents put their sockets there, and the path of a socket has 108 bytes at most.
@@ -120,24 +138,20 @@ const checkDirectory = Effect.fnUntraced(function*(agent: string, program: strin
 
 /** The CLIs leave out without a word what they do not find, or tell it to the model alone. */
 const checkAttachments = Effect.fnUntraced(function*(
-  agent: string,
-  program: string,
-  cwd: string,
+  where: Where,
   attachments: AgentRequest.AgentRequest["attachments"]
 ) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const unusable = (name: string, why: string, cause?: PlatformError) =>
     new AgentError.AgentSpawnError({
-      agent,
-      program,
-      cwd,
+      ...where,
       reason: "files",
       detail: `the attachment "${name}" ${why}`,
       cause
     })
   yield* Effect.forEach(attachments, (attachment) => {
-    const file = path.resolve(cwd, attachment.path)
+    const file = path.resolve(where.cwd, attachment.path)
     return fs.access(file, { readable: true }).pipe(
       Effect.zipRight(fs.stat(file)),
       Effect.mapError((cause) =>
@@ -182,13 +196,13 @@ const tooLarge = (
 }
 
 const spawnFailed = (
-  agent: string,
-  program: string,
-  cwd: string,
+  { agent, cwd, program }: Where,
   args: ReadonlyArray<string>,
   variables: Readonly<Record<string, string>>
 ) =>
-(cause: PlatformError | ProcessTree.ContainmentUnavailable): AgentError.AgentError => {
+(
+  cause: PlatformError | ProcessTree.ContainmentUnavailable
+): AgentError.AgentSpawnError | AgentError.AgentInputTooLarge => {
   if (cause._tag === "ContainmentUnavailable") {
     return new AgentError.AgentSpawnError({ agent, program, cwd, reason: "containment", detail: cause.message, cause })
   }
@@ -204,6 +218,83 @@ const spawnFailed = (
     : "other"
   return new AgentError.AgentSpawnError({ agent, program, cwd, reason, detail: cause.message, cause })
 }
+
+/** Which program of the agent's is started where, and what of the host it sees. */
+export const place = Effect.fnUntraced(function*<S>(
+  driver: AgentDriver.AgentDriver<S>,
+  given: string | undefined,
+  asked: Pick<AgentRequest.AgentRequest, "env" | "envPolicy"> & { readonly cwd?: string | undefined }
+) {
+  const agent = driver.name
+  const path = yield* Path.Path
+  const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
+  const named = given ?? driver.executable.names.join(" or ")
+  const cwd = path.resolve(baseOf(host), asked.cwd ?? ".")
+  const searchPath = (variables: Readonly<Record<string, string>>) =>
+    environment.lookup(variables, "PATH", host.platform)
+  if (host.cwd === "" && !path.isAbsolute(asked.cwd ?? ".")) {
+    return yield* new AgentError.AgentSpawnError({
+      agent,
+      program: named,
+      cwd: asked.cwd ?? ".",
+      reason: "cwd",
+      detail: "the working directory of the host was removed"
+    })
+  }
+  yield* checkDirectory(agent, named, cwd)
+  const program = yield* locate({
+    agent,
+    executable: driver.executable,
+    program: given,
+    host: { ...host, cwd: baseOf(host) },
+    searchPath: searchPath(asked.env) ?? searchPath(host.environment) ?? "",
+    cwd
+  })
+  const inherited = environment.select({
+    policy: asked.envPolicy,
+    host: host.environment,
+    platform: host.platform,
+    needed: driver.environment,
+    nesting: driver.nesting
+  })
+  return {
+    where: { agent, cwd, program },
+    /** All that it sees, with a directory for its temporary files. */
+    variables: (directory: string, own: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+      ...inherited,
+      ...(host.platform === "win32" ? { TEMP: directory, TMP: directory } : { TMPDIR: directory }),
+      ...own,
+      ...asked.env
+    })
+  }
+})
+
+/** Starts it with these arguments, and these variables and no others. */
+export const start = Effect.fnUntraced(function*(
+  where: Where,
+  args: ReadonlyArray<string>,
+  variables: Readonly<Record<string, string>>,
+  input: Stream.Stream<Uint8Array, PlatformError> | undefined,
+  options: ProcessTree.StartOptions
+) {
+  // Node would refuse it too, with a message that holds the whole string.
+  const unfit = stringsOf(args, variables).find(({ text }) => text.includes("\0"))
+  if (unfit !== undefined) {
+    return yield* new AgentError.AgentSpawnError({
+      ...where,
+      reason: "other",
+      detail: `${unfit.what} holds a NUL character`
+    })
+  }
+  const command = Command.make(where.program, ...args).pipe(
+    Command.workingDirectory(where.cwd),
+    Command.env(variables, { extendEnv: false }),
+    input === undefined ? identity : Command.stdin(input)
+  )
+  const spawner = yield* ProcessTree.Spawner
+  return yield* Effect.mapError(spawner.start(command, options), spawnFailed(where, args, variables))
+})
+
 /** Starts what the driver plans for a request. */
 export const launch = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
@@ -213,81 +304,24 @@ export const launch = Effect.fnUntraced(function*<S>(
   },
   request: AgentDriver.Request
 ) {
-  const agent = driver.name
-  const spawner = yield* ProcessTree.Spawner
   const path = yield* Path.Path
-  const host = yield* spawner.host
-
-  const variable = (variables: Readonly<Record<string, string>>, name: string) =>
-    environment.lookup(variables, name, host.platform)
-
+  const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
   const { context, plan } = yield* planning(driver, request, host, options.dialogue)
-  const { cwd } = context
-  const named = options.program ?? driver.executable.names.join(" or ")
-  if (host.cwd === "" && !path.isAbsolute(request.cwd ?? ".")) {
-    return yield* new AgentError.AgentSpawnError({
-      agent,
-      program: named,
-      cwd: request.cwd ?? ".",
-      reason: "cwd",
-      detail: "the working directory of the host was removed"
-    })
-  }
-  yield* checkDirectory(agent, named, cwd)
-  yield* checkAttachments(agent, named, cwd, request.attachments)
-  const program = yield* locate({
-    agent,
-    executable: driver.executable,
-    program: options.program,
-    host: { ...host, cwd: baseOf(host) },
-    searchPath: variable(request.env, "PATH") ?? variable(host.environment, "PATH") ?? "",
-    cwd
-  })
+  const { variables, where } = yield* place(driver, options.program, request)
+  yield* checkAttachments(where, request.attachments)
   const kept = yield* Ref.make(false)
-  const directory = yield* makeDirectory(spawner.scratch, plan.files, kept, (cause) =>
-    new AgentError.AgentSpawnError({
-      agent,
-      program,
-      cwd,
-      reason: "files",
-      detail: "the files of the run could not be written",
-      cause
-    }))
-  const args = plan.args.map(argument(path, directory))
-  const inherited = environment.select({
-    policy: request.envPolicy,
-    host: host.environment,
-    platform: host.platform,
-    needed: driver.environment,
-    nesting: driver.nesting
-  })
-  const temporary = host.platform === "win32" ? { TEMP: directory, TMP: directory } : { TMPDIR: directory }
-  const variables = { ...inherited, ...temporary, ...plan.env, ...request.env }
-  // Node would refuse it too, with a message that holds the whole string.
-  const unfit = stringsOf(args, variables).find(({ text }) => text.includes("\0"))
-  if (unfit !== undefined) {
-    return yield* new AgentError.AgentSpawnError({
-      agent,
-      program,
-      cwd,
-      reason: "other",
-      detail: `${unfit.what} holds a NUL character`
-    })
-  }
-  const command = Command.make(program, ...args).pipe(
-    Command.workingDirectory(cwd),
-    Command.env(variables, { extendEnv: false }),
-    plan.stdin === undefined || plan.dialogue === true ? (self) => self : Command.feed(plan.stdin)
-  )
-  const tree = yield* spawner.start(command, {
+  const directory = yield* makeDirectory(plan.files, kept, where)
+  const input = plan.stdin === undefined || plan.dialogue === true
+    ? undefined
+    : Stream.encodeText(Stream.make(plan.stdin))
+  const tree = yield* start(where, plan.args.map(argument(path, directory)), variables(directory, plan.env), input, {
     teardown: options.teardown ?? driver.teardown,
     seal: options.seal,
     limits: options.limits,
     usage: options.usage,
     stdin: plan.stdin === undefined && plan.dialogue !== true ? "ignore" : undefined
   }).pipe(
-    ProcessTree.onReport((report) => Ref.set(kept, report.verified === "detached")),
-    Effect.mapError(spawnFailed(agent, program, cwd, args, variables))
+    ProcessTree.onReport((report) => Ref.set(kept, report.verified === "detached"))
   )
   return { context, plan, tree }
 })
