@@ -240,6 +240,6 @@ export const timeout = <E, R>(
 ): Handler<E, R> =>
 (question) =>
   Effect.map(
-    Effect.timeoutOption(handler(question), duration),
+    Effect.timeoutOption(Effect.interruptible(handler(question)), duration),
     Option.getOrElse(() => decide)
   )

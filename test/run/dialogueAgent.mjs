@@ -11,8 +11,8 @@ const acts = {
   ask: () => ask("q", { command: "rm -r build" }),
   askThree: () => ["a", "b", "c"].forEach((id) => ask(id, { command: id })),
   withdraw: () => say({ type: "withdraw", id: "q" }),
-  flood: () => {
-    for (let i = 0; i < 200; i++) say({ type: "noise", i, pad: "x".repeat(70_000) })
+  flood: (pieces = 200) => {
+    for (let i = 0; i < pieces; i++) say({ type: "noise", i, pad: "x".repeat(70_000) })
   },
   // A command of a tool has a session of its own, a server for tools has the agent's.
   tool: (seconds) => spawn("sleep", [seconds], { stdio: "ignore", detached: true }),

@@ -110,29 +110,35 @@ describe("a lease", () => {
       }
     }))
 
+  /** One of a host that was killed, whose guard, a bystander, has not done its work yet. */
+  const guarded = Effect.fnUntraced(function*(directory: string) {
+    const id = "b".repeat(24)
+    const ledger = join(process.env["XDG_STATE_HOME"] ?? "", "effect-agents", "hosts", `${id}.json`)
+    mkdirSync(join(ledger, ".."), { recursive: true })
+    const { namespace, boot } = yield* self
+    const { pid, startTime } = yield* bystander
+    writeFileSync(
+      ledger,
+      JSON.stringify({
+        version: 1,
+        boot,
+        namespace,
+        host: { pid: 1 << 23, startTime: 1 },
+        guard: { pid, startTime },
+        id
+      })
+    )
+    yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(ledger, { force: true })))
+    yield* plant(directory, { pid: yield* dead, startTime: 1, id })
+    return ledger
+  })
+
   it.scopedLive("of a host that was killed goes on only when its processes have ended", () =>
     Effect.gen(function*() {
       const directory = yield* TempDir.make
-      const id = "b".repeat(24)
-      const ledger = join(process.env["XDG_STATE_HOME"] ?? "", "effect-agents", "hosts", `${id}.json`)
-      mkdirSync(join(ledger, ".."), { recursive: true })
-      // The guard of a host removes this file when it has done its work.
-      const { namespace, boot } = yield* self
-      const { pid, startTime } = yield* bystander
-      writeFileSync(
-        ledger,
-        JSON.stringify({
-          version: 1,
-          boot,
-          namespace,
-          host: { pid: 1 << 23, startTime: 1 },
-          guard: { pid, startTime },
-          id
-        })
-      )
-      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(ledger, { force: true })))
-      yield* plant(directory, { pid: yield* dead, startTime: 1, id })
+      const ledger = yield* guarded(directory)
       const began = yield* Clock.currentTimeMillis
+      // The guard of a host removes this file when it has done its work.
       const removed = yield* Effect.fork(
         Effect.zipRight(Effect.sleep(300), Effect.sync(() => rmSync(ledger))).pipe(
           Effect.zipRight(Clock.currentTimeMillis)
@@ -142,6 +148,15 @@ describe("a lease", () => {
       const ended = yield* removed
       assert.isAtLeast(ended - began, 300)
       assert.isAtLeast(yield* Clock.currentTimeMillis, ended)
+    }))
+
+  it.scopedLive("of processes that do not end is refused in time, also where nothing can be interrupted", () =>
+    Effect.gen(function*() {
+      const directory = yield* TempDir.make
+      yield* guarded(directory)
+      const tried = yield* Effect.forkDaemon(Effect.uninterruptible(tryOnce(directory)))
+      const left = yield* Effect.timeoutFail(Fiber.join(tried), { duration: "30 seconds", onTimeout: () => "stuck" })
+      assert.strictEqual((yield* Effect.flip(left))._tag, "AgentSessionBusy")
     }))
 
   it.scopedLive("that says nothing is an error that names its file", () =>

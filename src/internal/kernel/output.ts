@@ -61,7 +61,7 @@ export const make = (readable: Readable, failed: (cause: unknown) => PlatformErr
     if (ended()) return Effect.fail(Option.none())
     return phase !== "closed"
       ? Effect.zipRight(wake, pull)
-      : Effect.timeoutOption(wake, lastWordMs).pipe(
+      : Effect.timeoutOption(Effect.interruptible(wake), lastWordMs).pipe(
         onNativeTime,
         Effect.flatMap(Option.match({ onNone: () => Effect.fail(Option.none()), onSome: () => pull }))
       )

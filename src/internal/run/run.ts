@@ -369,13 +369,13 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         }
       }),
       interrupt: Effect.gen(function*() {
-        if (yield* isDone) return
+        const ended = Effect.exit(told)
+        // What was said last may still wait for a slow reader, and whoever ends the turn for that.
+        if (yield* isDone) return keep ? yield* Effect.asVoid(events.hurried(ended)) : undefined
         interrupted = true
         const id = globalThis.crypto.randomUUID()
-        const ended = Effect.exit(told)
         yield* (isDialogue ? dialogue.ask(id, { _tag: "Interrupt", id }) : tree.signal("SIGINT")).pipe(
           Effect.zipRight(ended),
-          events.hurried,
           // Also in a finalizer it is not to be waited for without end.
           Effect.interruptible,
           Effect.timeoutOption(options.interruptWithinMs),
@@ -384,6 +384,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
             // Tools of a turn that was interrupted may go on, and nobody waits for them.
             onSome: () => keep ? orphans.end(tree, before) : Effect.void
           })),
+          events.hurried,
           onNativeTime
         )
       })

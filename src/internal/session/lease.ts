@@ -87,6 +87,7 @@ export const make = (
     yield* Effect.sleep(20).pipe(
       Effect.zipRight(isAlive(entry)),
       Effect.repeat({ while: (alive) => alive }),
+      Effect.interruptible,
       Effect.timeoutOption(endingMs),
       onNativeTime
     )
