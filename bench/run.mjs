@@ -1,7 +1,7 @@
 /**
  * The benches, all arms in turn, each in a process of its own:
  *
- * node bench/run.mjs [--quick] [--only <bench>,…] [--rounds <n>]
+ * node bench/run.mjs [--quick] [--only <bench>,…] [--arms <arm>,…] [--rounds <n>]
  *
  * Writes bench/results/full.md and .json, or quick.md and .json. Fails when an arm of this library does, or leaves a
  * process behind.
@@ -11,12 +11,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { ready, versions } from "./peers/ready.mjs"
+import { nodeOf, ready, versions } from "./peers/ready.mjs"
 import * as processes from "./processes.mjs"
 import * as report from "./report.mjs"
 
-const { values: { only, quick, rounds } } = parseArgs({
-  options: { only: { type: "string" }, quick: { type: "boolean", default: false }, rounds: { type: "string" } }
+const { values: { arms, only, quick, rounds } } = parseArgs({
+  options: {
+    arms: { type: "string" },
+    only: { type: "string" },
+    quick: { type: "boolean", default: false },
+    rounds: { type: "string" }
+  }
 })
 const names = ["events", "pressure", "first", "teardown", "scale", "startup", "endurance"]
 const benches = await Promise.all(
@@ -41,6 +46,7 @@ const isOurs = (arm) => arm.startsWith("ours")
 /** An arm in its process: what it says, one after the other, and how it is told something. */
 const start = (bench, arm, given) => {
   const child = fork(new URL("arm.mjs", import.meta.url), [bench.name, arm], {
+    execPath: nodeOf(arm),
     execArgv: ["--expose-gc"],
     cwd: directory,
     stdio: ["ignore", "ignore", isOurs(arm) ? "inherit" : "ignore", "ipc"]
@@ -97,6 +103,7 @@ const work = benches.flatMap((bench) =>
     given,
     rounds: Number(rounds ?? (quick ? 1 : given.rounds ?? bench.rounds ?? 5)),
     rows: Object.keys(bench.arms).flatMap((arm) => {
+      if (arms !== undefined && arm !== bench.baseline && !arms.split(",").includes(arm)) return []
       const why = unready(arm) ?? bench.unfit?.(arm, given, quick)
       if (typeof why === "string") left.push({ bench: bench.title, case: given.name, arm, why })
       return why ? [] : [{ bench: bench.title, case: given.name, arm, results: [] }]

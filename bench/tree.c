@@ -5,7 +5,8 @@
    GROUP of them stay in its group; SESSIONS are in sessions of their own, ten in each, as what the shells of the real
    agents start. All of a role hold the fifo of its name in DIRECTORY ("-": none) open for writing: when it ends for its
    reader, they are dead. Each says one byte to it when it is there. A STUBBORN leader is deaf to signals. At last it
-   prints FILE, and all stay for two minutes. MARK is for those who know them by their command line. */
+   prints FILE, and all stay for two minutes; with ENDS_WITH_INPUT in its environment, a polite leader ends with its
+   standard input. MARK is for those who know them by their command line. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,5 +64,9 @@ int main(int argc, char **argv) {
   char bytes[65536];
   for (ssize_t n; (n = read(file, bytes, sizeof bytes)) > 0;)
     if (write(1, bytes, n) < 0) break;
+  if (getenv("ENDS_WITH_INPUT") && !atoi(argv[5])) {
+    while (read(0, bytes, sizeof bytes) > 0) continue;
+    return 0;
+  }
   stay();
 }

@@ -1,6 +1,8 @@
 /** The peers that end what they started: each is loaded first, then starts the program, and gives how to end it. */
 import { spawn } from "node:child_process"
+import { chmodSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
 import { crateProgram } from "./ready.mjs"
 
 const gone = (child) => new Promise((resolve) => child.once("exit", resolve))
@@ -75,15 +77,45 @@ export const codex = async () => {
   }
 }
 
+/** For those who first close the standard input, and wait: a polite leader ends with it. */
+const env = { ...process.env, ENDS_WITH_INPUT: "1" }
+
 export const claude = async () => {
   const { query } = await import("@anthropic-ai/claude-agent-sdk")
   return async (program) => {
     const abortController = new AbortController()
-    const end = read(query({ prompt: "go on", options: { abortController, pathToClaudeCodeExecutable: program } }))
+    const end = read(query({ prompt: "go on", options: { abortController, pathToClaudeCodeExecutable: program, env } }))
     return () => {
       abortController.abort()
       return end
     }
+  }
+}
+
+/** An agent of the Agent Client Protocol until it is asked, then the leader. */
+const protocol = (program) =>
+  `#!/bin/sh
+while read -r line; do
+  id=\${line#*\\"id\\":}
+  id=\${id%%[!0-9]*}
+  case $line in
+  *'"initialize"'*) echo "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":$id,\\"result\\":{\\"protocolVersion\\":1,\\"agentCapabilities\\":{}}}" ;;
+  *'"session/new"'*) echo "{\\"jsonrpc\\":\\"2.0\\",\\"id\\":$id,\\"result\\":{\\"sessionId\\":\\"one\\"}}" ;;
+  *'"session/prompt"'*) exec '${program}' ;;
+  esac
+done
+`
+
+export const acpx = async () => async (program) => {
+  const agent = `${program}-of-acpx`
+  writeFileSync(agent, protocol(program))
+  chmodSync(agent, 0o755)
+  const cli = fileURLToPath(new URL("node_modules/acpx/dist/cli.js", import.meta.url))
+  const child = spawn(process.execPath, [cli, "--agent", agent, "exec", "go on"], { stdio: "ignore", env })
+  return () => {
+    const exit = gone(child)
+    child.kill("SIGINT")
+    return exit
   }
 }
 

