@@ -47,7 +47,7 @@ export interface Options extends AgentRun.Settings {
  * @since 0.1.0
  * @category models
  */
-export type ConversationFields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt">
+export type ConversationFields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt" | "command">
 
 /**
  * An agent. Provided by `Claude.layer`, `Codex.layer`, `Copilot.layer`, or made from a driver by `make`. `name` is the

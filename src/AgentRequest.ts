@@ -176,7 +176,8 @@ export type Attachment = typeof Attachment.Type
  *
  * | field | meaning | default |
  * | --- | --- | --- |
- * | `prompt` | what to do; any length, may begin with `-` | |
+ * | `prompt` | what to do; any length, may begin with `-` or `/` | |
+ * | `command` | whether the prompt is a slash command of the agent: `/compact`, or one of the project's own | `false` |
  * | `model`, `effort` | passed on as they are, never checked here | the agent's own |
  * | `thinking` | switches the model's thinking on or off, where the model can do both | the agent's own |
  * | `system` | added to the agent's own system prompt | none |
@@ -213,6 +214,7 @@ export type Attachment = typeof Attachment.Type
  */
 export class AgentRequest extends Schema.Class<AgentRequest>("effect-agents/AgentRequest")({
   prompt: Schema.String,
+  command: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   model: Schema.optional(Schema.NonEmptyString),
   effort: Schema.optional(Schema.NonEmptyString),
   thinking: Schema.optional(Schema.Boolean),

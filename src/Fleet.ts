@@ -434,7 +434,7 @@ const nextRequest = (
   if (teardown?.verified === "survivors") return undefined
   if (resumable === "no") return request
   return resumable === "yes" && session !== undefined
-    ? AgentRequest.make({ ...request, prompt: prompt(error), session: Session.resume(session) })
+    ? AgentRequest.make({ ...request, prompt: prompt(error), command: false, session: Session.resume(session) })
     : undefined
 }
 

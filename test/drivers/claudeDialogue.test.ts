@@ -54,6 +54,15 @@ describe("the dialogue of Claude Code", () => {
     assert.deepStrictEqual(opened.settled, [{ id: expected?.id ?? "" }])
   })
 
+  it("what is said begins no command", () => {
+    const said = (input: Parameters<typeof tell>[1]) => tell(begun, input).replies?.map(({ message }) => message)
+    assert.deepStrictEqual(said({ _tag: "Turn", prompt: "/compact" }), [{ role: "user", content: " /compact" }])
+    assert.deepStrictEqual(said({ _tag: "Message", id: "m", text: "/compact" }), [{
+      role: "user",
+      content: " /compact"
+    }])
+  })
+
   it("hands a question on as it was asked", () => {
     const step = protocol.step(begun, question("q"))
     assert.deepStrictEqual(step.asks, [

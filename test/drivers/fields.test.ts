@@ -22,6 +22,7 @@ const samples: Readonly<
   { readonly [Field in Exclude<Name, typeof ofTheLoop[number]>]-?: ReadonlyArray<Required<Fields>[Field]> }
 > = {
   prompt: ["something else"],
+  command: [true],
   model: ["a-model"],
   effort: ["high"],
   thinking: [true, false],

@@ -132,9 +132,17 @@ describe("claude", () => {
       const request of [
         ask({ prompt: " \n" }),
         ask({ session: Session.fresh("not-a-uuid") }),
-        ask({ extraArgs: ["--bg"] })
+        ask({ extraArgs: ["--bg"] }),
+        ask({ prompt: "go on", command: true })
       ]
     ) assert.propertyVal(refusal(Claude.driver, request), "_tag", "AgentUnsupported")
+  })
+
+  it("takes a prompt for a command only where it was called one", () => {
+    const stdin = (fields: Parameters<typeof ask>[0]) => planOf(Claude.driver, ask(fields)).stdin
+    assert.strictEqual(stdin({ prompt: "/compact" }), " /compact")
+    assert.strictEqual(stdin({ prompt: "/compact now", command: true }), "/compact now")
+    assert.strictEqual(stdin({ prompt: "look into /etc" }), "look into /etc")
   })
 
   it("names what is too large for a command line", () => {
@@ -154,6 +162,10 @@ describe("claude", () => {
 })
 
 describe("codex", () => {
+  it("gives a prompt that begins with a slash to the model as it stands", () => {
+    assert.strictEqual(planOf(Codex.driver, ask({ prompt: "/compact" })).stdin, "/compact")
+  })
+
   it("refuses a prompt longer than Codex takes, counted in characters", () => {
     const longest = "😀".repeat(1_048_576)
     assert.strictEqual(planOf(Codex.driver, ask({ prompt: longest })).stdin, longest)
@@ -236,13 +248,32 @@ describe("codex", () => {
   })
 
   it("refuses what it cannot do", () => {
-    for (const request of [ask({ session: Session.fresh(uuid) }), ask({ thinking: false }), ask({ prompt: "" })]) {
+    for (
+      const request of [
+        ask({ session: Session.fresh(uuid) }),
+        ask({ thinking: false }),
+        ask({ prompt: "" }),
+        ask({ prompt: "/compact", command: true })
+      ]
+    ) {
       assert.propertyVal(refusal(Codex.driver, request), "_tag", "AgentUnsupported")
     }
   })
 })
 
 describe("copilot", () => {
+  it("takes no prompt for a command", () => {
+    for (const prompt of ["/compact", "\n /compact"]) {
+      const { stdin = "" } = planOf(Copilot.driver, ask({ prompt }))
+      assert.strictEqual(stdin, `\u200b${prompt}`)
+      assert.strictEqual(stdin.trimStart(), stdin)
+    }
+    assert.strictEqual(
+      planOf(Copilot.driver, ask({ prompt: "/compact", system: "Be brief" })).stdin,
+      "Be brief\n\n/compact"
+    )
+  })
+
   it("asks for records, and for no person", () => {
     const planned = planOf(Copilot.driver, ask())
     has(words(planned), "--no-ask-user", "--no-auto-update", "--no-color", "--no-remote")
@@ -293,7 +324,8 @@ describe("copilot", () => {
         ask({ session: Session.fork("abc") }),
         ask({ session: Session.fresh("nope") }),
         ask({ thinking: false }),
-        ask({ prompt: "" })
+        ask({ prompt: "" }),
+        ask({ prompt: "/compact", command: true })
       ]
     ) assert.propertyVal(refusal(Copilot.driver, request), "_tag", "AgentUnsupported")
   })

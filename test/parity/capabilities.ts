@@ -1,17 +1,5 @@
 /** What an agent library can be asked for, and whether it can be here. */
-import {
-  conformance,
-  differs,
-  drivers,
-  kernel,
-  notYet,
-  outOfScope,
-  real,
-  type Row,
-  run,
-  session,
-  works
-} from "./row.js"
+import { conformance, differs, drivers, kernel, outOfScope, real, type Row, run, session, works } from "./row.js"
 
 const { detach, endings, environment, object, pressure, sessions, situations, vocabulary } = conformance
 const { claude, claudeDialogue, codex, codexServer, copilot, fields, output, plan, tools } = drivers
@@ -140,11 +128,15 @@ export const capabilities: ReadonlyArray<Row> = [
     "conversations by name",
     session.named("an unknown name begins a conversation, a known one continues it")
   ),
-  notYet(
+  works(
     "C23",
     "slash commands as requests",
-    "a prompt that begins with a slash goes to the CLI as it stands; only Claude Code takes it for a command, and the "
-      + "others are not refused"
+    "`command: true` with the prompt, for Claude Code; refused by the others. Without it a prompt is never a command: the "
+      + "model is given it, as are what is sent to a turn and the turns of a conversation",
+    plan("takes a prompt for a command only where it was called one"),
+    plan("takes no prompt for a command"),
+    plan("gives a prompt that begins with a slash to the model as it stands"),
+    claudeDialogue("what is said begins no command")
   ),
   works(
     "C24",

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Agent from "effect-agents/Agent"
 import * as Session from "effect-agents/Session"
-import { existsSync, readlinkSync, realpathSync } from "node:fs"
-import { dirname } from "node:path"
+import { existsSync, mkdirSync, readlinkSync, realpathSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { aliveWith, expectGone } from "../utils/Processes.js"
 import * as Rig from "./rig.js"
 
@@ -64,6 +64,39 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("answers"
         const body = (yield* route.turns)[0] ?? ""
         assert.include(body, "word word end-of-prompt")
         assert.include(body, "rule rule end-of-system")
+      }))
+
+    it.scoped(`${cli.name}: a prompt that begins with a slash goes to the model, a command to the CLI`, () =>
+      Effect.gen(function*() {
+        const place = yield* Rig.makePlace
+        const commands = join(place.cwd, ".claude", "commands")
+        mkdirSync(commands, { recursive: true })
+        writeFileSync(join(commands, "mine.md"), "the text of the command: $ARGUMENTS")
+        const asked = (fields: Rig.Fields) =>
+          Effect.gen(function*() {
+            const route = yield* Rig.open("text", { _tag: "Text", text: hello })
+            yield* Rig.run(cli, place, route.url, fields)
+            return (yield* route.turns)[0] ?? ""
+          })
+        for (const interactive of [false, true]) {
+          for (const prompt of ["/compact", "/mine a b"]) {
+            assert.include(yield* asked({ prompt, interactive }), prompt)
+          }
+          if (cli.name === "claude") {
+            const said = yield* asked({ prompt: "/mine a b", command: true, interactive })
+            assert.include(said, "the text of the command: a b")
+          }
+        }
+        if (cli.name === "claude") {
+          const route = yield* Rig.open("text", { _tag: "Text", text: hello })
+          const outcomes = yield* Effect.scoped(Effect.gen(function*() {
+            const { prompt: _, ...fields } = yield* Rig.request(cli, place, route.url, { prompt: "none" })
+            const conversation = yield* Agent.conversation(fields)
+            return [yield* conversation.turn("begin"), yield* conversation.turn("/mine a b")]
+          })).pipe(Effect.provide(Rig.agent(cli)))
+          assert.deepStrictEqual(outcomes.map(({ text }) => text), [hello, hello])
+          assert.notInclude((yield* route.turns)[1] ?? "", "the text of the command")
+        }
       }))
 
     it.scoped(`${cli.name}: an answer of 2 MB`, () =>

@@ -2,6 +2,7 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as Approval from "../../Approval.js"
+import { text } from "./claudePlan.js"
 import * as Json from "./json.js"
 
 type Record_ = AgentDriver.JsonRecord
@@ -88,14 +89,14 @@ export const said = (state: Dialogue, input: AgentDriver.Input): Step => {
       return {
         state: { ...state, untaken: [...state.untaken, input.id] },
         events: [],
-        replies: [message(input.text, input.id)]
+        replies: [message(text(input.text), input.id)]
       }
     case "Answer":
       return answer(state, input.question, input.decision)
     case "Interrupt":
       return { state, events: [], replies: [request(input.id, "interrupt")] }
     case "Turn":
-      return { state, events: [], replies: [message(input.prompt)] }
+      return { state, events: [], replies: [message(text(input.prompt))] }
     case "Close":
       return { state, events: [], closes: true }
   }

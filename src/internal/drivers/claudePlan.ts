@@ -50,12 +50,18 @@ const noMcp = "--disallowedTools=mcp__*"
 /** What is mentioned so is read and sent with the prompt. */
 const mention = ({ path }: AgentRequest.Attachment): string => `@"${path}"`
 
+/** What begins with a slash is taken for a command, which may let tools through: behind a blank it goes to the model. */
+export const text = (prompt: string): string => prompt.startsWith("/") ? ` ${prompt}` : prompt
+
 /** The first message: the prompt, and the files that go with it. */
-export const message = ({ attachments, prompt }: AgentRequest.AgentRequest): string =>
-  attachments.length === 0 ? prompt : `${prompt}\n\n${attachments.map(mention).join(" ")}`
+export const message = ({ attachments, command, prompt }: AgentRequest.AgentRequest): string =>
+  [command ? prompt : text(prompt), attachments.map(mention).join(" ")].filter((part) => part !== "").join("\n\n")
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.command && !request.prompt.startsWith("/")) {
+    return CommandLine.unsupported(agent, "a command that does not begin with a slash")
+  }
   if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
     return CommandLine.unsupported(agent, "a session id that is not a UUID")
   }

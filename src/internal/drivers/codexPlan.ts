@@ -122,6 +122,7 @@ export const said = (request: AgentRequest.AgentRequest, isServer: boolean): Sai
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.command) return CommandLine.unsupported(agent, "a slash command", "It has them in its terminal alone.")
   if (request.session._tag === "New" && request.session.id !== undefined) {
     return CommandLine.unsupported(
       agent,

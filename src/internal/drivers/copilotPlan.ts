@@ -47,6 +47,9 @@ export const said = (
   return system === undefined || system === "" ? asked : `${system}\n\n${asked}`
 }
 
+/** What begins with a slash, or with blanks before it, is taken for a command: not so behind what nobody sees. */
+const text = (prompt: string): string => prompt.trimStart().startsWith("/") ? `\u200b${prompt}` : prompt
+
 /** What it does not take in a dialogue. */
 const refusedInDialogue = (request: AgentDriver.Request): readonly [what: string, hint: string] | undefined =>
   request.session._tag === "New" && request.session.id !== undefined
@@ -59,6 +62,7 @@ const refusedInDialogue = (request: AgentDriver.Request): readonly [what: string
 
 export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context) => {
   if (request.prompt.trim() === "") return CommandLine.unsupported(agent, "an empty prompt")
+  if (request.command) return CommandLine.unsupported(agent, "a slash command", "It may widen what is permitted.")
   if (request.session._tag === "Fork") return CommandLine.unsupported(agent, "forking a session")
   if (request.session._tag === "New" && request.session.id !== undefined && !CommandLine.isUuid(request.session.id)) {
     return CommandLine.unsupported(agent, "a session id that is not a UUID")
@@ -107,7 +111,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     args,
     // How long it waits, after its answer, for commands that it left running; its own default is 10 minutes.
     env: { COPILOT_TASK_WAIT_TIMEOUT_SECONDS: "30" },
-    stdin: said(request),
+    stdin: isDialogue ? said(request) : text(said(request)),
     ...(isDialogue ? { dialogue: true } : {}),
     files: servers.right.files
   }))

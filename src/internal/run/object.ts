@@ -104,6 +104,6 @@ export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
       return yield* new AgentError.AgentOutputInvalid({ agent, detail, partial: { ...partial, ...spent }, cause })
     }
     // What was given with the prompt is in the conversation already.
-    next = { ...next, prompt: mend(detail), session, attachments: [] }
+    next = { ...next, prompt: mend(detail), session, command: false, attachments: [] }
   }
 })
