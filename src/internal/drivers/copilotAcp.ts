@@ -8,6 +8,7 @@ import { said } from "./copilotPlan.js"
 import * as Exec from "./copilotProtocol.js"
 import * as Failure from "./failure.js"
 import * as Json from "./json.js"
+import * as Plans from "./plans.js"
 import * as ToolCalls from "./toolCalls.js"
 
 type Record_ = AgentDriver.JsonRecord
@@ -423,11 +424,6 @@ const tool = (state: State, update: Record_, record: Record_): Step => {
   }
 }
 
-const statuses: ReadonlyMap<string, "in-progress" | "completed"> = new Map([
-  ["in_progress", "in-progress"],
-  ["completed", "completed"]
-])
-
 const updated = (state: State, update: Record_, record: Record_): Step => {
   const kind = Json.string(update["sessionUpdate"])
   const text = Json.string(Json.record(update["content"])["text"])
@@ -450,7 +446,7 @@ const updated = (state: State, update: Record_, record: Record_): Step => {
     case "plan": {
       const steps = Json.list(update["entries"]).map(Json.record).map(({ content, status }) => ({
         text: Json.string(content) ?? "",
-        status: statuses.get(Json.string(status) ?? "") ?? "pending" as const
+        status: Plans.status(status)
       }))
       return { state, events: [{ _tag: "Plan", steps }] }
     }
@@ -500,6 +496,7 @@ export const protocol = {
     text: chunk === "" ? reader.text : chunk,
     structured: reader.structured,
     usage: reader.usage,
+    ...(reader.subAgents === undefined ? {} : { subAgents: reader.subAgents }),
     openToolCalls: reader.open,
     terminal
   }),

@@ -95,9 +95,9 @@ const message = (state: State, record: Record_, data: Record_): Step => {
   const text = Json.string(data["content"]) ?? ""
   const id = Json.string(data["messageId"])
   const parent = parentOf(record, data)
-  if (text === "") return unknown({ ...state, draft: "", draftOf: undefined, streamed: false }, record)
   const events: Array<Event> = [Json.compact({ _tag: "Message" as const, text, id, parent })]
-  if (parent !== undefined) return { state, events }
+  if (parent !== undefined) return text === "" ? unknown(state, record) : { state, events }
+  if (text === "") return unknown({ ...state, draft: "", draftOf: undefined, streamed: false }, record)
   if (!state.streamed || state.draftOf !== id) events.unshift({ _tag: "Text", text })
   const continues = (Json.number(data["chunkIndex"]) ?? 0) > 0
   return {

@@ -4,11 +4,10 @@ import type * as AgentEvent from "../../AgentEvent.js"
 type Plan = Extract<AgentEvent.Unstamped, { readonly _tag: "Plan" }>
 export type Step = Plan["steps"][number]
 
-const words: Readonly<Record<string, Step["status"]>> = {
-  in_progress: "in-progress",
-  inProgress: "in-progress",
-  completed: "completed"
-}
+const words: ReadonlyMap<unknown, Step["status"]> = new Map([
+  ["in_progress", "in-progress"],
+  ["inProgress", "in-progress"],
+  ["completed", "completed"]
+])
 
-export const status = (word: unknown): Step["status"] =>
-  typeof word === "string" && Object.hasOwn(words, word) ? words[word] ?? "pending" : "pending"
+export const status = (word: unknown): Step["status"] => words.get(word) ?? "pending"
