@@ -84,7 +84,7 @@ export const servers = (
 const writing = /^(?:Edit|MultiEdit|Write|NotebookEdit)$/
 
 /** Shell commands may write too; that is not told. */
-export const writes: AgentDriver.AgentDriver<unknown>["writes"] = ({ input, name }) => {
+export const writes: NonNullable<AgentDriver.AgentDriver<unknown>["writes"]> = ({ input, name }) => {
   const { file_path, notebook_path } = Json.record(input)
   return writing.test(name) ? Json.strings([file_path, notebook_path]) : []
 }

@@ -2,6 +2,7 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as Begun from "./begun.js"
+import { writes } from "./claudeTools.js"
 import * as Json from "./json.js"
 import * as Plans from "./plans.js"
 
@@ -10,7 +11,7 @@ type Event = AgentEvent.Unstamped
 
 export interface Work {
   /** Calls of tools that edit, until they return. */
-  readonly edits: ReadonlyMap<string, { readonly path: string; readonly overwrites: boolean }>
+  readonly edits: ReadonlyMap<string, string>
   readonly steps: ReadonlyMap<string, Plans.Step>
   readonly tasks: ReadonlyMap<string, "SubAgent" | "Background">
 }
@@ -22,14 +23,9 @@ interface Told {
 
 export const none: Work = { edits: new Map(), steps: new Map(), tasks: new Map() }
 
-const editing = new Set(["Edit", "MultiEdit", "Write", "NotebookEdit"])
-
 export const called = (work: Work, id: string | undefined, name: string, input: unknown): Work => {
-  const fields = Json.record(input)
-  const path = Json.string(fields["file_path"]) ?? Json.string(fields["notebook_path"])
-  return id === undefined || path === undefined || !editing.has(name)
-    ? work
-    : { ...work, edits: Begun.kept(work.edits, id, { path, overwrites: name === "Write" }) }
+  const [path] = writes({ name, input })
+  return id === undefined || path === undefined ? work : { ...work, edits: Begun.kept(work.edits, id, path) }
 }
 
 const diff = (hunks: unknown): string | undefined => {
@@ -69,18 +65,17 @@ export const returned = (
   { ok, parent, told }: { readonly ok: boolean; readonly parent: string | undefined; readonly told: Record_ },
   output: unknown
 ): Told => {
-  const edit = id === undefined ? undefined : work.edits.get(id)
-  if (id !== undefined && edit !== undefined) {
+  const path = id === undefined ? undefined : work.edits.get(id)
+  if (id !== undefined && path !== undefined) {
     const next = { ...work, edits: Begun.without(work.edits, id) }
     // Of a sub-agent's result there is only the text.
-    const isNew = told["type"] === "create"
-      || (edit.overwrites && told["type"] === undefined && /^File created/.test(Json.string(output) ?? ""))
+    const isNew = told["type"] === "create" || /^File created/.test(Json.string(output) ?? "")
     // `staged`: held for somebody to look at, and not written.
     return !ok || told["staged"] === true || Json.string(told["error"]) !== undefined ? { work: next, events: [] } : {
       work: next,
       events: [Json.compact({
         _tag: "FileChange" as const,
-        path: edit.path,
+        path,
         kind: isNew ? "add" as const : "update" as const,
         diff: diff(told["structuredPatch"]),
         call: id,
