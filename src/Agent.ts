@@ -173,7 +173,7 @@ export const make = <S>(
         Effect.provide(named.start(driver, store, options ?? {}, request, runOptions), services),
       conversation: (fields, runOptions = {}) =>
         Effect.provide(conversations.make(driver, store, options ?? {}, fields, runOptions), services),
-      plan: (request) => Effect.provide(named.plan(driver, store, request), services),
+      plan: (request) => Effect.provide(named.plan(driver, store, options ?? {}, request), services),
       probe
     })
   })

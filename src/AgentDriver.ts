@@ -138,6 +138,9 @@ export const isRequest = (request: AgentRequest.AgentRequest): request is Reques
  * `approvals` when somebody answers the agent's questions, so that what the permission does not allow is to be asked,
  * `keep` when further turns follow.
  *
+ * `limits` are those of the run, or of each turn with `keep`, that a CLI may be able to keep itself. One that counts as
+ * the run does is told of them; the run keeps them in any case. See `AgentRun.Limits`.
+ *
  * @since 0.1.0
  * @category models
  */
@@ -146,6 +149,7 @@ export interface PlanContext {
   readonly cwd: string
   readonly platform: string
   readonly dialogue?: { readonly approvals: boolean; readonly keep: boolean } | undefined
+  readonly limits?: { readonly turns?: number | undefined; readonly costUsd?: number | undefined } | undefined
 }
 
 /**

@@ -826,7 +826,8 @@ export class AgentTurnEnded extends Schema.TaggedError<AgentTurnEnded>("effect-a
 }
 
 /**
- * The run went beyond one of its limits (`AgentRun.Limits`), and was ended before its answer was complete.
+ * The run went beyond one of its limits (`AgentRun.Limits`), and was ended, or ended its turn itself, before its answer was
+ * complete.
  *
  * `limit` is its name, `allowed` and `measured` are in its unit, times in milliseconds. `biggest` as in
  * `Teardown.Exceeded` where its processes went beyond, else empty. Not transient.

@@ -130,7 +130,8 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
 /**
  * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. That of a
  * run which failed is in `AgentTurnFailed`: `interrupted` and `error` always, `max-turns` and `max-budget` where the
- * agent takes a limit that it reached for a failure, as Claude Code and Copilot do. `detached`: it has not stopped, but
+ * agent takes a limit that it reached for a failure, as Claude Code and Copilot do, and the limit is none of the run: those
+ * are `AgentLimitExceeded`. An outcome with `max-budget` has its answer, which took the last of the money. `detached`: it has not stopped, but
  * was handed over by `AgentRun.detach` while it was at work.
  *
  * **Example**

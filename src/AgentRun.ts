@@ -88,13 +88,16 @@ export type SendError =
 /**
  * What a run may take: beside what its processes may use all together, its time, its steps and its tokens. A run that
  * goes beyond is ended and fails with `AgentLimitExceeded`, unless its answer was complete by then. In a conversation
- * they hold for each turn.
+ * they hold for each turn. An agent that can keep one itself is told of it, and ends its turn in its own way: Claude Code
+ * knows `turns` and, outside of conversations, `costUsd`.
  *
  * - `wall`: the whole time.
  * - `firstEvent`: the time until the agent is first heard of.
  * - `idle`: how long it may do nothing. Not counted while a tool call is open, while it waits for an answer of `approve`,
  *   or for a slow reader of its events. Its attempts to reach the provider again do not count as doing something, unless
  *   `retriesAreActivity`.
+ * - `afterResult`: how long it may be silent once it has said that its turn is over. Then it is ended, with all that it has
+ *   left at work, and the answer is kept: this one fails nothing. Default 10 seconds.
  * - `tool`: how long one tool call may be open, not counting the time in which it waits for an answer of `approve`.
  * - `turns`: how often the model may be asked: once at the beginning, and once after each round of tools. `steps`: how
  *   many messages and tool calls, which also ends an agent that goes round in circles.
@@ -117,6 +120,7 @@ export interface Limits extends ProcessTree.Limits {
   readonly wall?: Duration.DurationInput | undefined
   readonly firstEvent?: Duration.DurationInput | undefined
   readonly idle?: Duration.DurationInput | undefined
+  readonly afterResult?: Duration.DurationInput | undefined
   readonly tool?: Duration.DurationInput | undefined
   readonly retriesAreActivity?: boolean | undefined
   readonly turns?: number | undefined
@@ -136,8 +140,6 @@ export interface Limits extends ProcessTree.Limits {
  * - `stderrTailBytes`: how much of the end of the standard error is kept. Default 16 KiB.
  * - `drain`: once the leading process has ended, how long its output may be silent in the hands of a descendant before
  *   it is read no further; ten times as long if it is never silent. Default 500 milliseconds.
- * - `afterResult`: once the agent has said that its turn is over, how long it may be silent before it is ended. Default
- *   10 seconds.
  * - `replyWithin`: in a dialogue, how long the agent may take to answer what it has to answer. Default 60 seconds.
  * - `interruptWithin`: how long it may take to end its turn when it is interrupted. Default 5 seconds.
  * - `limits`: what the run may use; those of one run are put over those of all, each for itself.
@@ -151,7 +153,7 @@ export interface Limits extends ProcessTree.Limits {
  * const impatient = Agent.run(AgentRequest.make({ prompt: "Run the tests", permission: "Auto" }), {
  *   teardown: Teardown.immediate,
  *   drain: "50 millis",
- *   afterResult: "1 second"
+ *   limits: { afterResult: "1 second" }
  * })
  * ```
  *
@@ -164,7 +166,6 @@ export interface Settings {
   readonly maxLineBytes?: number | undefined
   readonly stderrTailBytes?: number | undefined
   readonly drain?: Duration.DurationInput | undefined
-  readonly afterResult?: Duration.DurationInput | undefined
   readonly replyWithin?: Duration.DurationInput | undefined
   readonly interruptWithin?: Duration.DurationInput | undefined
   readonly limits?: Limits | undefined

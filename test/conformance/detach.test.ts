@@ -59,7 +59,7 @@ conformance("detach", (agent) => {
         yield* Stream.runForEachWhile(run.events, ({ _tag }) => Effect.succeed(_tag !== "Finished"))
         yield* run.detach
         return yield* run.outcome
-      })).pipe(Effect.provide(agent.layer({ afterResult: "20 seconds" })))
+      })).pipe(Effect.provide(agent.layer({ limits: { afterResult: "20 seconds" } })))
       assert.strictEqual(outcome.text, "done")
       assert.strictEqual(outcome.stop, "completed")
       assert.isAbove((yield* aliveWith(mark)).length, 0)

@@ -78,7 +78,7 @@ conformance("pressure", (agent) => {
   it.scopedLive("the output ends, the process does not", () =>
     marked((mark) =>
       Effect.gen(function*() {
-        const short = { afterResult: "300 millis" } as const
+        const short = { limits: { afterResult: "300 millis" } } as const
         const outcome = yield* inTime(5_000, Agent.run(request({ name: "CLOSED", finished: true, mark }), short))
         assert.strictEqual(outcome.text, answer)
         yield* failsWith("AgentIncomplete", inTime(5_000, Agent.run(request({ name: "CLOSED", mark }), short)))
@@ -116,7 +116,9 @@ conformance("pressure", (agent) => {
   it.scoped("works and ends on a clock that stands still", () =>
     Effect.gen(function*() {
       const mark = yield* makeMark
-      const outcome = yield* Agent.run(request({ name: "F-AFTER", mark }), { afterResult: "200 millis" })
+      const outcome = yield* Agent.run(request({ name: "F-AFTER", mark }), {
+        limits: { afterResult: "200 millis" }
+      })
       assert.strictEqual(outcome.text, answer)
       yield* expectGone(mark)
       const run = yield* Effect.fork(Agent.run(request({ name: "F-STUBBORN", mark })))

@@ -278,7 +278,9 @@ conformance("situations", (agent) => {
     marked((mark) =>
       Effect.gen(function*() {
         const before = yield* Clock.currentTimeMillis
-        const outcome = yield* Agent.run(request({ name: "F-AFTER", mark }), { afterResult: "500 millis" })
+        const outcome = yield* Agent.run(request({ name: "F-AFTER", mark }), {
+          limits: { afterResult: "500 millis" }
+        })
         assert.isBelow((yield* Clock.currentTimeMillis) - before, 5_000)
         assert.strictEqual(outcome.text, "Hello from the fake.")
         assert.strictEqual(outcome.stop, "completed")

@@ -127,6 +127,24 @@ describe("claude", () => {
     assert.strictEqual(planOf(Claude.driver, ask({ thinking: false })).env["MAX_THINKING_TOKENS"], "0")
   })
 
+  it("is told of the limits that it counts as the run does", () => {
+    const limited = (limits: AgentDriver.PlanContext["limits"], keep = false) => {
+      const dialogue = keep ? { dialogue: { approvals: false, keep } } : {}
+      const args = words(Either.getOrThrow(Claude.driver.plan(ask(), { ...context, ...dialogue, limits })))
+      return ["--max-turns", "--max-budget-usd"].map((flag) => args.includes(flag) ? after(args, flag) : undefined)
+    }
+    assert.deepStrictEqual(limited({ turns: 3, costUsd: 0.25 }), ["3", "0.25"])
+    assert.deepStrictEqual(limited({ turns: 2.5 }), ["2", undefined])
+    for (const nothing of [0, 0.5, -1, Number.POSITIVE_INFINITY, Number.NaN]) {
+      assert.deepStrictEqual(limited({ turns: nothing }), [undefined, undefined])
+    }
+    for (const nothing of [0, -1, Number.POSITIVE_INFINITY, Number.NaN]) {
+      assert.deepStrictEqual(limited({ costUsd: nothing }), [undefined, undefined])
+    }
+    // The budget is that of the process, the limit that of each turn.
+    assert.deepStrictEqual(limited({ turns: 3, costUsd: 0.25 }, true), ["3", undefined])
+  })
+
   it("refuses what it cannot do", () => {
     for (
       const request of [

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as AgentDriver from "effect-agents/AgentDriver"
+import type * as AgentRun from "effect-agents/AgentRun"
 import * as Claude from "effect-agents/Claude"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Session from "effect-agents/Session"
@@ -7,6 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { conclude } from "../../src/internal/run/conclude.js"
+import * as Limits from "../../src/internal/run/limits.js"
+import { records } from "../drivers/replay.js"
 import { empty as report } from "../utils/Reports.js"
 import * as Request from "../utils/Request.js"
 
@@ -14,16 +17,19 @@ const { driver } = Claude
 const asked = "0199a213-81c0-4800-8aa1-bbab2a035a53"
 const context = { uuid: "0199a213-81c0-4800-8aa1-000000000000", cwd: "/", platform: "linux" }
 
-/** What becomes of a run in which the agent names `session` and answers. */
-const answered = (request: AgentDriver.Request, session: string, exit = { code: 0, signal: null }) => {
-  const records = [
-    { type: "system", subtype: "init", session_id: session, model: "m" },
-    { type: "result", subtype: "success", is_error: false, result: "done", session_id: session, usage: {} }
-  ]
-  const state = records.reduce(
-    (state, record) => driver.protocol.step(state, record).state,
-    driver.protocol.initial(request, context)
-  )
+/** What becomes of a run in which the agent says this. */
+const concluded = (
+  request: AgentDriver.Request,
+  records: ReadonlyArray<AgentDriver.JsonRecord>,
+  exit = { code: 0, signal: null },
+  limits: AgentRun.Limits = {}
+) => {
+  const spent = Limits.begun(0)
+  const state = records.reduce((state, record) => {
+    const step = driver.protocol.step(state, record)
+    Limits.spend(spent, limits, step.events, 0)
+    return step.state
+  }, driver.protocol.initial(request, context))
   return conclude({
     driver,
     request,
@@ -42,10 +48,19 @@ const answered = (request: AgentDriver.Request, session: string, exit = { code: 
     stderrTail: "",
     stopped: { _tag: "Ended" },
     interrupted: false,
+    spent,
+    limits,
     teardown: report,
     durationMs: 1
   })
 }
+
+/** What becomes of a run in which the agent names `session` and answers. */
+const answered = (request: AgentDriver.Request, session: string, exit = { code: 0, signal: null }) =>
+  concluded(request, [
+    { type: "system", subtype: "init", session_id: session, model: "m" },
+    { type: "result", subtype: "success", is_error: false, result: "done", session_id: session, usage: {} }
+  ], exit)
 
 const ask = (session: Session.Session) => Request.make({ prompt: "x", session })
 
@@ -67,6 +82,54 @@ describe("the end of a run", () => {
     const bad = answered(ask(Session.fresh()), asked, { code: 3, signal: null })
     assert.isTrue(Either.isLeft(bad) && bad.left._tag === "AgentFailed" && bad.left.code === 3)
     assert.strictEqual(Either.isLeft(bad) && "partial" in bad.left ? bad.left.partial.text : "", "done")
+  })
+})
+
+describe("a turn that the agent itself ends for a limit", () => {
+  const ended = { code: 1, signal: null }
+  const ofTurns = records("claude-max-turns")
+  const ofMoney = (stop_reason: string, fields: AgentDriver.JsonRecord = {}) => [
+    { type: "system", subtype: "init", session_id: asked, model: "m" },
+    { type: "assistant", message: { id: "m", content: [{ type: "text", text: "done" }] }, session_id: asked },
+    {
+      type: "result",
+      subtype: "error_max_budget_usd",
+      is_error: true,
+      stop_reason,
+      errors: ["Reached maximum budget ($0.5)"],
+      total_cost_usd: 0.6,
+      session_id: asked,
+      ...fields
+    }
+  ]
+  const failed = (...args: Parameters<typeof concluded>) => Either.getOrThrow(Either.flip(concluded(...args)))
+
+  it("is what our own count would have made of it", () => {
+    const turns = failed(ask(Session.fresh()), ofTurns, ended, { turns: 3 })
+    assert.deepInclude({ ...turns }, { _tag: "AgentLimitExceeded", limit: "turns", allowed: 3, measured: 4 })
+    const money = failed(ask(Session.fresh()), ofMoney("tool_use"), ended, { costUsd: 0.5 })
+    assert.deepInclude({ ...money }, { _tag: "AgentLimitExceeded", limit: "costUsd", allowed: 0.5, measured: 0.6 })
+    for (const error of [turns, money]) {
+      if (error._tag !== "AgentLimitExceeded") return assert.fail(error.message)
+      assert.isString(error.partial.session?.id)
+      assert.isAbove(error.partial.usage.costUsd ?? 0, 0)
+    }
+    assert.strictEqual(money._tag === "AgentLimitExceeded" && money.partial.text, "done")
+  })
+
+  it("is none of the run's where it was another", () => {
+    for (const limits of [{}, { turns: 4 }, { costUsd: 1 }]) {
+      for (const said of [ofTurns, ofMoney("tool_use")]) {
+        assert.strictEqual(failed(ask(Session.fresh()), said, ended, limits)._tag, "AgentTurnFailed")
+      }
+    }
+  })
+
+  it("is an answer all the same, where that took the last of the money", () => {
+    const outcome = Either.getOrThrow(concluded(ask(Session.fresh()), ofMoney("end_turn"), ended, { costUsd: 0.5 }))
+    assert.deepInclude({ ...outcome }, { text: "done", stop: "max-budget" })
+    const schema = Request.make({ prompt: "x", outputSchema: { type: "object" } })
+    assert.strictEqual(failed(schema, ofMoney("end_turn"), ended, { costUsd: 0.5 })._tag, "AgentLimitExceeded")
   })
 })
 

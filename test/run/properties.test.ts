@@ -133,10 +133,9 @@ const play = ({ caller, program }: Case) =>
               () => approve(question),
               () => Effect.sync(() => asking--)
             ),
-        limits: { wall: caller.wall },
+        limits: { wall: caller.wall, afterResult: "200 millis" },
         replyWithin: "400 millis",
         interruptWithin: "200 millis",
-        afterResult: "200 millis",
         drain: "100 millis",
         teardown: Teardown.graceful("150 millis")
       })

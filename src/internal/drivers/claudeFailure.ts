@@ -91,14 +91,19 @@ const failureOf = (record: AgentDriver.JsonRecord, stop: AgentOutcome.Stop, know
   })
 }
 
+/** The answer itself took the last of the budget, and was complete by then. */
+const isAnswered = ({ stop_reason }: AgentDriver.JsonRecord, stop: AgentOutcome.Stop, { lacksValue }: Known): boolean =>
+  stop === "max-budget" && stop_reason === "end_turn" && !lacksValue
+
 export const terminal = (record: AgentDriver.JsonRecord, known: Known): AgentDriver.Terminal => {
   const failed = Json.boolean(record["is_error"]) ?? Json.string(record["subtype"])?.startsWith("error") === true
   const stop = stopOf(record, failed)
-  const failure: AgentDriver.Failure | undefined = failed || stop === "interrupted"
-    ? failureOf(record, stop, known)
-    : known.lacksValue
-    ? Answer.missing
-    : undefined
+  const failure: AgentDriver.Failure | undefined =
+    (failed && !isAnswered(record, stop, known)) || stop === "interrupted"
+      ? failureOf(record, stop, known)
+      : known.lacksValue
+      ? Answer.missing
+      : undefined
   return Json.compact({
     stop: failure !== undefined && stop === "completed" ? "error" as const : stop,
     stopDetail: stop === "other" || stop === "error" || stop === "refused"

@@ -45,6 +45,19 @@ const session = (request: AgentDriver.Request, context: AgentDriver.PlanContext)
   }
 }
 
+/**
+ * What it counts as the run does: turns those of one prompt, money that of one process, which in a conversation has many
+ * turns. It takes whole turns, and none of nothing.
+ */
+const limits = ({ dialogue, limits: { costUsd, turns } = {} }: AgentDriver.PlanContext): ReadonlyArray<string> => [
+  ...(turns !== undefined && turns >= 1 && turns < Number.POSITIVE_INFINITY
+    ? ["--max-turns", `${Math.floor(turns)}`]
+    : []),
+  ...(costUsd !== undefined && costUsd > 0 && costUsd < Number.POSITIVE_INFINITY && dialogue?.keep !== true
+    ? ["--max-budget-usd", `${costUsd}`]
+    : [])
+]
+
 const noMcp = "--disallowedTools=mcp__*"
 
 /** What is mentioned so is read and sent with the prompt. */
@@ -106,7 +119,7 @@ export const plan: AgentDriver.AgentDriver<unknown>["plan"] = (request, context)
     ...servers.right.pieces,
     ...request.addDirs.flatMap((directory) => CommandLine.option("--add-dir", directory, "addDirs")),
     ...CommandLine.option("--json-schema", schema, "outputSchema"),
-    ...CommandLine.flags(...session(request, context)),
+    ...CommandLine.flags(...limits(context), ...session(request, context)),
     ...CommandLine.extra(request)
   ]
   return Either.map(CommandLine.fit(agent, pieces, context.platform), (args) => ({

@@ -134,7 +134,10 @@ export const afterResult = (
   run: { readonly model: string | undefined; readonly continued: boolean }
 ): Usage => {
   const told = sum(calls)
-  const turn = Json.isRecord(result["usage"]) ? tokens(result["usage"]) : told
+  // The one that tells of the end of the money is made before the last call is counted in it.
+  const turn = Json.isRecord(result["usage"]) && result["subtype"] !== "error_max_budget_usd"
+    ? tokens(result["usage"])
+    : told
   return Json.compact({
     ...AgentOutcome.addUsage(
       before,

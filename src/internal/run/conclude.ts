@@ -5,7 +5,8 @@ import * as AgentError from "../../AgentError.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
 import * as Session from "../../Session.js"
 import type * as Teardown from "../../Teardown.js"
-import type { Beyond } from "./limits.js"
+import type * as AgentRun from "../../AgentRun.js"
+import * as Limits from "./limits.js"
 
 /** What stopped the reading. `Elsewhere`: a resume that began a new conversation. */
 export type Stopped =
@@ -15,7 +16,7 @@ export type Stopped =
   | { readonly _tag: "Io"; readonly cause: unknown }
   | { readonly _tag: "Elsewhere"; readonly started: string }
   | { readonly _tag: "Unresponsive"; readonly what: string; readonly withinMs: number }
-  | { readonly _tag: "Limit"; readonly beyond: Beyond }
+  | { readonly _tag: "Limit"; readonly beyond: Limits.Beyond }
 
 /** What a turn leaves to conclude from, while the process may live on. */
 interface TurnFacts<S> {
@@ -32,6 +33,8 @@ interface TurnFacts<S> {
   readonly stderrTail: string
   /** The caller has asked for the end of the turn. */
   readonly interrupted: boolean
+  readonly spent: Limits.Spent
+  readonly limits: AgentRun.Limits
   readonly durationMs: number
 }
 
@@ -120,6 +123,15 @@ const told = <S>(facts: TurnFacts<S>, stop: AgentOutcome.Stop, stopDetail: strin
   }
 }
 
+const exceeding = (agent: string, beyond: Limits.Beyond, partial: AgentError.Partial): AgentError.AgentLimitExceeded =>
+  new AgentError.AgentLimitExceeded({
+    agent,
+    detail: `beyond the limit ${beyond.limit}: ${Math.round(beyond.measured * 1000) / 1000} of ${beyond.allowed}`,
+    partial,
+    ...beyond,
+    biggest: []
+  })
+
 /** What the agent's word that the turn is over comes to: a failure, or nothing that speaks against success. */
 const refusal = <S>(
   facts: TurnFacts<S>,
@@ -128,6 +140,11 @@ const refusal = <S>(
 ): AgentError.AgentError | undefined => {
   const agent = facts.driver.name
   if (stop === "interrupted" && facts.interrupted) return undefined
+  const beyond = Limits.reached(facts.spent, facts.limits, stop, facts.driver.protocol.progress(facts.state).usage)
+  // An answer that took the last of the money is an answer.
+  if (beyond !== undefined && (failure !== undefined || stop !== "max-budget")) {
+    return exceeding(agent, beyond, partial())
+  }
   if (failure !== undefined) return fromFailure(facts, failure, stop, partial)
   if (stop === "interrupted" || stop === "error") {
     return new AgentError.AgentTurnFailed({ agent, detail: stopDetail ?? stop, partial: partial(), stop })
@@ -220,17 +237,7 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
         })
       )
     case "Limit":
-      return Either.left(
-        new AgentError.AgentLimitExceeded({
-          agent,
-          detail: `beyond the limit ${stopped.beyond.limit}: ${
-            Math.round(stopped.beyond.measured * 1000) / 1000
-          } of ${stopped.beyond.allowed}`,
-          partial: partial(),
-          ...stopped.beyond,
-          biggest: []
-        })
-      )
+      return Either.left(exceeding(agent, stopped.beyond, partial()))
     case "Elsewhere":
       return Either.left(
         new AgentError.AgentSessionNotFound({
@@ -249,7 +256,8 @@ export const conclude = <S>(facts: Facts<S>): Either.Either<AgentOutcome.AgentOu
   if (terminal !== undefined) {
     const failed = refusal(facts, terminal, partial)
     if (failed !== undefined) return Either.left(failed)
-    if (badly && !facts.interrupted) {
+    // What an agent thinks of an answer beyond its budget is no crash.
+    if (badly && !facts.interrupted && terminal.stop !== "max-budget") {
       return Either.left(crashed(lastWords(stderrTail) ?? "it ended badly after its answer was complete"))
     }
     return succeeded(terminal.stop, terminal.stopDetail)

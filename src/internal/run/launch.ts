@@ -26,7 +26,7 @@ const planning = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
   request: AgentDriver.Request,
   host: ProcessTree.Host,
-  dialogue: AgentDriver.PlanContext["dialogue"]
+  { dialogue, limits }: Pick<AgentDriver.PlanContext, "dialogue" | "limits">
 ) {
   const path = yield* Path.Path
   const { session } = request
@@ -43,7 +43,8 @@ const planning = Effect.fnUntraced(function*<S>(
     uuid: yield* makeUuid,
     cwd: path.resolve(baseOf(host), request.cwd ?? "."),
     platform: host.platform,
-    dialogue
+    dialogue,
+    limits
   }
   return { context, plan: yield* driver.plan(request, context) }
 })
@@ -51,11 +52,12 @@ const planning = Effect.fnUntraced(function*<S>(
 /** What would be started for a request, without starting anything. */
 export const plan = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  request: AgentDriver.Request
+  request: AgentDriver.Request,
+  limits: AgentDriver.PlanContext["limits"]
 ) {
   const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
   const dialogue = request.interactive ? { approvals: false, keep: false } : undefined
-  return (yield* planning(driver, request, host, dialogue)).plan
+  return (yield* planning(driver, request, host, { dialogue, limits })).plan
 })
 
 /** Which program of which agent, and where it is started. */
@@ -298,15 +300,16 @@ export const start = Effect.fnUntraced(function*(
 /** Starts what the driver plans for a request. */
 export const launch = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
-  options: Pick<ProcessTree.StartOptions, "teardown" | "seal" | "limits" | "usage"> & {
+  options: Pick<ProcessTree.StartOptions, "teardown" | "seal" | "usage"> & {
     readonly program: string | undefined
+    readonly limits: ProcessTree.Limits & AgentDriver.PlanContext["limits"]
     readonly dialogue: AgentDriver.PlanContext["dialogue"]
   },
   request: AgentDriver.Request
 ) {
   const path = yield* Path.Path
   const host = yield* Effect.flatMap(ProcessTree.Spawner, (spawner) => spawner.host)
-  const { context, plan } = yield* planning(driver, request, host, options.dialogue)
+  const { context, plan } = yield* planning(driver, request, host, options)
   const { variables, where } = yield* place(driver, options.program, request)
   yield* checkAttachments(where, request.attachments)
   const kept = yield* Ref.make(false)

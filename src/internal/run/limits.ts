@@ -41,6 +41,8 @@ export const begun = (now: number): Spent => ({
 const millis = (duration: Duration.DurationInput | undefined): number | undefined =>
   duration === undefined ? undefined : Duration.toMillis(duration)
 
+export const afterResultMs = ({ afterResult = "10 seconds" }: AgentRun.Limits): number => Duration.toMillis(afterResult)
+
 const durations = ({ firstEvent, idle, tool, wall }: AgentRun.Limits) => ({
   wall: millis(wall),
   idle: millis(idle),
@@ -78,6 +80,22 @@ const first = (
   measures.flatMap(([limit, allowed, measured]) =>
     allowed !== undefined && measured > allowed ? [{ limit, allowed, measured }] : []
   )[0]
+
+/**
+ * The limit for which the agent itself says that it has ended its turn. Only one that has been come to by our own count:
+ * the agent may have others that are not of the run.
+ */
+export const reached = (
+  { turns }: Spent,
+  limits: AgentRun.Limits,
+  stop: AgentOutcome.Stop,
+  { costUsd = 0 }: AgentOutcome.Usage
+): Beyond | undefined =>
+  stop === "max-turns" && limits.turns !== undefined && turns + 1 > limits.turns
+    ? { limit: "turns", allowed: limits.turns, measured: turns + 1 }
+    : stop === "max-budget" && limits.costUsd !== undefined && costUsd >= limits.costUsd
+    ? { limit: "costUsd", allowed: limits.costUsd, measured: costUsd }
+    : undefined
 
 /** What counts of a turn are beyond their limits. */
 export const beyond = (

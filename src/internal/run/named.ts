@@ -37,8 +37,12 @@ const lookUp = Effect.fnUntraced(function*(agent: string, store: Store, request:
 })
 
 /** What would be started for a request, as things stand. */
-export const plan = <S>(driver: AgentDriver.AgentDriver<S>, store: Store, request: AgentRequest.AgentRequest) =>
-  Effect.flatMap(lookUp(driver.name, store, request), (request) => launch.plan(driver, request))
+export const plan = <S>(
+  driver: AgentDriver.AgentDriver<S>,
+  store: Store,
+  { limits }: run.Options,
+  request: AgentRequest.AgentRequest
+) => Effect.flatMap(lookUp(driver.name, store, request), (request) => launch.plan(driver, request, limits))
 
 /** A run that went well, where its conversation could not be remembered: the answer is not lost with it. */
 const unbound =

@@ -44,16 +44,20 @@ export interface Follower {
   ) => Effect.Effect<AgentOutcome.AgentOutcome, AgentError.AgentError | E>
 }
 
-const settle = (layer: Options, run: AgentRun.Settings) => ({
+const settle = (
+  layer: Options,
+  run: AgentRun.Settings,
+  limits: AgentRun.Limits = { ...layer.limits, ...run.limits }
+) => ({
   program: layer.program,
   teardown: run.teardown ?? layer.teardown,
   seal: run.seal ?? layer.seal,
-  limits: { ...layer.limits, ...run.limits },
+  limits,
   usage: run.usage ?? layer.usage,
   maxLineBytes: Math.min(run.maxLineBytes ?? layer.maxLineBytes ?? 64 * 1024 * 1024, lines.longestLine),
   stderrTailBytes: run.stderrTailBytes ?? layer.stderrTailBytes ?? 16 * 1024,
   drainMs: Duration.toMillis(run.drain ?? layer.drain ?? "500 millis"),
-  afterResultMs: Duration.toMillis(run.afterResult ?? layer.afterResult ?? "10 seconds"),
+  afterResultMs: Limits.afterResultMs(limits),
   replyWithinMs: Duration.toMillis(run.replyWithin ?? layer.replyWithin ?? "60 seconds"),
   interruptWithinMs: Duration.toMillis(run.interruptWithin ?? layer.interruptWithin ?? "5 seconds")
 })
@@ -139,6 +143,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     filesChanged: Array.from(reading.changes.done),
     stderrTail: stderr.text(),
     interrupted,
+    spent,
+    limits: options.limits,
     durationMs: endedAt - since
   })
 
