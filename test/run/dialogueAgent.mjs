@@ -1,8 +1,10 @@
 // An agent with a dialogue, in as few words as there can be. It does what the prompt says, one word after the other.
 import { spawn } from "node:child_process"
+import { openSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 const say = (record) => process.stdout.write(`${JSON.stringify(record)}\n`)
+const kept = []
 const answers = []
 const messages = []
 let turn = 0
@@ -21,6 +23,17 @@ const acts = {
   returned: (id) => say({ type: "returned", id }),
   retry: () => setInterval(() => say({ type: "retry" }), 20),
   loop: () => setInterval(() => say({ type: "words" }), 5),
+  says: (text) => say({ type: "words", text }),
+  uses: (tokens) => say({ type: "cost", tokens: Number(tokens) }),
+  eat: (mib) => kept.push(Buffer.alloc(Number(mib) * 2 ** 20, 1)),
+  opens: (files) => {
+    for (let i = 0; i < files; i++) openSync("/dev/null")
+  },
+  // Not at once: what was said before is to be heard.
+  spin: () =>
+    setTimeout(() => {
+      for (;;);
+    }, 200),
   costs: (usd) => say({ type: "cost", usd: Number(usd) }),
   die: () => process.exit(7),
   stay: () => {},
@@ -68,4 +81,4 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     say({ type: "taken", id: record.id })
     finish("interrupted")
   }
-}).on("close", () => process.exit(0))
+}).on("close", () => process.argv.includes("stays") ? setInterval(() => {}, 60_000) : process.exit(0))

@@ -70,9 +70,20 @@ const driverOf = (script: string): AgentDriver.AgentDriver<State> => ({
         case "retry":
           return { state, events: [{ _tag: "Retry", reason: "busy" }] }
         case "words":
-          return { state, events: [{ _tag: "Message", text: "again" }] }
+          return {
+            state: { ...state, text: String(record["text"] ?? "") },
+            events: [{ _tag: "Message", text: "again" }]
+          }
         case "cost":
-          return { state: { ...state, usage: { costUsd: Number(record["usd"]) } }, events: [] }
+          return {
+            state: {
+              ...state,
+              usage: "tokens" in record
+                ? { outputTokens: Number(record["tokens"]) }
+                : { costUsd: Number(record["usd"]) }
+            },
+            events: []
+          }
         case "answer":
           return {
             state: {
