@@ -5,7 +5,6 @@ import { measured } from "./measure.mjs"
 import { load } from "./ours.mjs"
 import { compile, unfit as unfitTree } from "./teardown.mjs"
 
-const runs = 100
 const events = 100
 
 export const title = "scale"
@@ -16,16 +15,14 @@ export const unfit = unfitTree
 
 export const cases = (quick) =>
   (quick ? [1, 10] : [1, 10, 100]).map((count) => ({
-    name: `${count} at a time, ${
-      quick ? 20 : runs
-    } in all, each with 5 descendants and ${events} lines; all figures per run`,
+    name: `${count} at a time, each with 5 descendants and ${events} lines; all figures per run`,
     make: (directory) => {
       const file = join(directory, "some.jsonl")
       write(file, "codex", events, 500)
       return program(directory, "live", `exec ${compile(directory)} ${directory} - 2 3 0 '${file}'`)
     },
     count,
-    runs: quick ? 20 : runs
+    runs: quick ? 10 : Math.max(count, 20)
   }))
 
 const ours = async () => {
@@ -76,7 +73,7 @@ const arm = (prepare) => async ({ count, program, runs }) => {
     await all((scope) => Scope.close(scope, Exit.void))
     return { start: there - began, end: performance.now() - there }
   }
-  for (let n = 0; n < 5; n++) await turn(1)
+  for (let n = 0; n < 4; n++) await turn(5)
   const sum = { start: 0, end: 0 }
   const { memory, ...rest } = await measured(async () => {
     for (let n = 0; n < runs; n += count) {
