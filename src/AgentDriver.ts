@@ -341,6 +341,8 @@ export interface Executable {
  * - `verified`: the version of the CLI that the driver was written for and tried with.
  * - `version`: the arguments with which it prints its version, by default `--version`.
  * - `env`: variables that it is asked with, as in a `Plan`.
+ * - `help`: with which arguments it lists what it takes, and which words must stand there for each of the capabilities. One
+ *   that no word tells of is offered by every version.
  * - `ask`: what to start and to say to it to hear of its account. Its input stays open until so many `answers` are there,
  *   the records that `isAnswer`; `read` gets those that came, at least one, and must not throw.
  *
@@ -351,6 +353,12 @@ export interface Probe {
   readonly verified: string
   readonly version?: ReadonlyArray<string> | undefined
   readonly env?: Readonly<Record<string, string>> | undefined
+  readonly help?:
+    | ReadonlyArray<{
+      readonly args: ReadonlyArray<string>
+      readonly words: { readonly [Capability in Installation.Capability]?: ReadonlyArray<string> }
+    }>
+    | undefined
   readonly ask?: {
     readonly args: ReadonlyArray<string>
     readonly records: (cwd: string) => ReadonlyArray<JsonRecord>

@@ -571,7 +571,7 @@ export class AgentFlagRejected
   readonly isTransient: boolean = false
   /** @since 0.1.0 */
   override get message(): string {
-    return `${this.agent}: the installed version rejects an argument: ${this.detail}`
+    return `${this.agent}: the installed version rejects an argument (Agent.probe tells what it offers): ${this.detail}`
   }
 }
 

@@ -97,11 +97,59 @@ export const Account = Schema.Struct({
 export type Account = typeof Account.Type
 
 /**
+ * What can be asked of an agent: a field of `AgentRequest` by its name, its `session` as `resume` and `fork`, and
+ * `approvals` by the caller.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Schema } from "effect"
+ * import { Installation } from "effect-agents"
+ *
+ * // Of a configuration: what a job needs.
+ * const Needs = Schema.Array(Installation.Capability)
+ * ```
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export const Capability = Schema.Literal(
+  "addDirs",
+  "approvals",
+  "attachments",
+  "command",
+  "effort",
+  "fork",
+  "interactive",
+  "mcpServers",
+  "outputSchema",
+  "resume",
+  "system",
+  "systemReplace",
+  "thinking",
+  "tools"
+)
+
+/**
+ * A value of the schema `Capability`.
+ *
+ * @since 0.1.0
+ * @category models
+ */
+export type Capability = typeof Capability.Type
+
+const major = (version: string): number => Number.parseInt(version, 10)
+
+const minor = (version: string): number => Number.parseInt(version.split(".")[1] ?? "", 10)
+
+/**
  * An agent on this machine.
  *
  * - `program`: the path of what a run would start.
  * - `version`: what it says of itself; absent when it does not.
  * - `verified`: the version that the driver was written for and tried with; absent when a driver does not tell.
+ * - `capabilities`: of what its driver can ask, what this very version offers by its own help; absent when it does not
+ *   tell.
  * - `problems`: what could not be found out, and why.
  *
  * **Example**
@@ -110,8 +158,8 @@ export type Account = typeof Account.Type
  * import { Console, Effect } from "effect"
  * import { Agent } from "effect-agents"
  *
- * const doctor = Effect.flatMap(Agent.probe(), ({ account, agent, isVerified, version }) =>
- *   Console.log(`${agent} ${version} (${isVerified ? "tried" : "not tried"}), logged in: ${account.login}`))
+ * const doctor = Effect.flatMap(Agent.probe(), ({ account, agent, verification, verified, version }) =>
+ *   Console.log(`${agent} ${version} (${verification}: ${verified}), logged in: ${account.login}`))
  * ```
  *
  * @since 0.1.0
@@ -123,15 +171,19 @@ export class Installation extends Schema.Class<Installation>("effect-agents/Inst
   version: Schema.optional(Schema.String),
   verified: Schema.optional(Schema.String),
   account: Account,
+  capabilities: Schema.optional(Schema.Array(Capability)),
   problems: Schema.Array(Schema.String)
 }) {
   /**
-   * Whether it is the version that the driver was tried with, not counting its last number.
+   * How the version stands to the one that the driver was tried with, not counting the last number: with another one, an
+   * argument may be refused (`AgentFlagRejected`), and what it says anew comes as `Unknown` events.
    *
    * @since 0.1.0
    */
-  get isVerified(): boolean {
-    const minor = (version: string | undefined) => version?.split(".").slice(0, 2).join(".")
-    return this.version !== undefined && minor(this.version) === minor(this.verified)
+  get verification(): "verified" | "newer" | "older" | "unknown" {
+    const { verified, version } = this
+    if (version === undefined || verified === undefined) return "unknown"
+    const difference = major(version) - major(verified) || minor(version) - minor(verified)
+    return difference === 0 ? "verified" : difference > 0 ? "newer" : "older"
   }
 }

@@ -7,6 +7,7 @@ import * as AgentRequest from "effect-agents/AgentRequest"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
+import type * as Installation from "effect-agents/Installation"
 import * as Session from "effect-agents/Session"
 import * as ToolRule from "effect-agents/ToolRule"
 import { ask, context } from "./replay.js"
@@ -101,6 +102,42 @@ describe.each([
       })
     }
   })
+})
+
+/** Requests that want a capability; a driver may take one of them and not the other. */
+const wanting: { readonly [Name in Installation.Capability]: ReadonlyArray<Partial<Fields>> } = {
+  addDirs: [{ addDirs: ["/other"] }],
+  approvals: [{}],
+  attachments: [{ attachments: [{ path: "a.png" }] }],
+  command: [{ prompt: "/compact", command: true }],
+  effort: [{ effort: "high" }],
+  fork: [{ session: Session.fork("abc") }],
+  interactive: [{}],
+  mcpServers: [{ mcpServers: { local: { command: "server" } } }],
+  outputSchema: [{ outputSchema: { type: "object" } }],
+  resume: [{ session: Session.resume("abc") }],
+  system: [{ system: "Be brief" }],
+  systemReplace: [{ systemReplace: "You are a parrot" }],
+  thinking: [{ thinking: true }, { thinking: false }],
+  tools: [{ tools: { allow: [ToolRule.edit()] } }, { tools: { deny: [ToolRule.edit()] } }]
+}
+
+const capabilities = <S>(driver: AgentDriver.AgentDriver<S>): ReadonlyArray<string> =>
+  Object.entries(wanting).flatMap(([capability, requests]) => {
+    const dialogue = capability === "approvals" || capability === "interactive"
+      ? { approvals: capability === "approvals", keep: false }
+      : undefined
+    return requests.some((fields) => Either.isRight(driver.plan(ask({ ...base, ...fields }), { ...context, dialogue })))
+      ? [capability]
+      : []
+  })
+
+it.each([
+  ["claude", Claude.driver.probe, capabilities(Claude.driver)] as const,
+  ["codex", Codex.driver.probe, capabilities(Codex.driver)] as const,
+  ["copilot", Copilot.driver.probe, capabilities(Copilot.driver)] as const
+])("%s: counts as its capabilities what it plans", (_, probe, planned) => {
+  assert.sameMembers((probe?.help ?? []).flatMap(({ words }) => Object.keys(words)), [...planned])
 })
 
 it("no field is without a decision", () => {

@@ -6,7 +6,6 @@ import {
   drivers,
   fleet,
   kernel,
-  notYet,
   parity,
   real,
   type Row,
@@ -297,7 +296,15 @@ export const missing: ReadonlyArray<Row> = [
     kernel.teardown("a tracer"),
     kernel.limits("says how many there were at most, and what they had in memory")
   ),
-  notYet("M18", "capabilities of the version that is installed"),
+  works(
+    "M18",
+    "capabilities of the version that is installed",
+    "by the help of the program itself; a request is refused before the spawn for what no version can, and what the "
+      + "installed one lacks fails as AgentFlagRejected",
+    run.probe("tells what the installed version offers, and not what its help does not tell of"),
+    fields("counts as its capabilities what it plans"),
+    situations("the CLI rejects a flag")
+  ),
   works(
     "M19",
     "agents of one's own, and a process that can be replaced",

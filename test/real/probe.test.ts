@@ -2,6 +2,9 @@
 import { assert, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Agent from "effect-agents/Agent"
+import * as Claude from "effect-agents/Claude"
+import * as Codex from "effect-agents/Codex"
+import * as Copilot from "effect-agents/Copilot"
 import { expectGone } from "../utils/Processes.js"
 import * as Rig from "./rig.js"
 
@@ -16,7 +19,11 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "3 minutes" })("a probe",
           Effect.provide(Rig.agent(cli))
         )
         assert.deepStrictEqual(found.problems, [])
-        assert.isTrue(found.isVerified, `${found.version} is not ${found.verified}`)
+        assert.strictEqual(found.verification, "verified", `${found.version} is not ${found.verified}`)
+        // This version has all that its driver can ask for.
+        const { probe } = { claude: Claude.driver, codex: Codex.driver, copilot: Copilot.driver }[cli.name]
+        const all = (probe?.help ?? []).flatMap(({ words }) => Object.keys(words))
+        assert.sameMembers([...found.capabilities ?? []], all)
         assert.strictEqual(found.account.login, "no")
         if (cli.name !== "copilot") assert.isAbove(found.account.models?.length ?? 0, 1)
         yield* expectGone(place.mark)

@@ -6,7 +6,7 @@ import * as Agent from "effect-agents/Agent"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
-import type * as Installation from "effect-agents/Installation"
+import * as Installation from "effect-agents/Installation"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -19,23 +19,33 @@ import { expectGone, makeMark, waitForSleepers } from "../utils/Processes.js"
 import * as TempDir from "../utils/TempDir.js"
 import { seconds } from "../kernel/support.js"
 
+/** All that the help of any of them tells. */
+const everything = [Claude.driver, Codex.driver, Copilot.driver]
+  .flatMap(({ probe }) => probe?.help ?? [])
+  .flatMap(({ words }) => Object.values(words).flat())
+  .map((word) => `  ${word}, <value>  what it does`)
+  .join("\n")
+
 /**
- * A CLI that prints its version, and to what it is asked the `answers` whose ids or types were asked for. Each start adds
- * a line with its arguments and its variable WHO to `log`.
+ * A CLI that prints its version, its help, and to each line that it is told the next of the `answers`. Each start adds a
+ * line with its arguments and its variable WHO to `log`.
  */
-const cli = Effect.fnUntraced(function*(version: string, answers: ReadonlyArray<object>, before = "") {
-  const directory = yield* TempDir.make
-  const program = join(directory, "cli")
-  const log = join(directory, "log")
-  writeFileSync(log, "")
-  writeFileSync(
-    program,
-    `#!${process.execPath}
+const cli = Effect.fnUntraced(
+  function*(version: string, answers: ReadonlyArray<object>, before = "", help = everything) {
+    const directory = yield* TempDir.make
+    const program = join(directory, "cli")
+    const log = join(directory, "log")
+    writeFileSync(log, "")
+    writeFileSync(
+      program,
+      `#!${process.execPath}
 const fs = require("node:fs")
 fs.appendFileSync(${JSON.stringify(log)}, process.argv.slice(2).join(" ") + "|" + (process.env.WHO ?? "") + "\\n")
 ${before}
 if (process.argv.includes("--version")) {
   console.log(${JSON.stringify(version)})
+} else if (process.argv.includes("--help")) {
+  console.log(${JSON.stringify(help)})
 } else {
   let answers = ${JSON.stringify(answers)}
   require("node:readline").createInterface({ input: process.stdin })
@@ -43,13 +53,14 @@ if (process.argv.includes("--version")) {
     .on("close", () => process.exit())
 }
 `
-  )
-  chmodSync(program, 0o755)
-  return {
-    program,
-    starts: Effect.sync(() => readFileSync(log, "utf8").trim().split("\n").filter((line) => line !== ""))
+    )
+    chmodSync(program, 0o755)
+    return {
+      program,
+      starts: Effect.sync(() => readFileSync(log, "utf8").trim().split("\n").filter((line) => line !== ""))
+    }
   }
-})
+)
 
 const drivers = { claude: Claude, codex: Codex, copilot: Copilot } as const
 
@@ -160,7 +171,7 @@ describe.each(["claude", "codex", "copilot"] as const)("a probe of %s", (name) =
       assert.strictEqual(found.program, program)
       assert.include(version, found.version ?? "nothing")
       assert.match(found.version ?? "", /^\d+\.\d+\.\d+$/)
-      assert.isTrue(found.isVerified)
+      assert.strictEqual(found.verification, "verified")
       assert.deepStrictEqual({ ...found.account }, is)
       assert.deepStrictEqual(found.problems, [])
     }))
@@ -170,7 +181,22 @@ describe.each(["claude", "codex", "copilot"] as const)("a probe of %s", (name) =
       const { program } = yield* cli("9.0.1", no)
       const found = yield* probing(name, program)
       assert.deepStrictEqual({ ...found.account }, { login: "no" })
-      assert.isFalse(found.isVerified)
+      assert.strictEqual(found.verification, "newer")
+      assert.strictEqual(new Installation.Installation({ ...found, version: "0.0.9" }).verification, "older")
+    }))
+
+  it.scopedLive("tells what the installed version offers, and not what its help does not tell of", () =>
+    Effect.gen(function*() {
+      const all = yield* Effect.flatMap(cli(version, yes), ({ program }) => probing(name, program))
+      assert.includeMembers([...all.capabilities ?? []], ["effort", "interactive", "mcpServers", "resume"])
+      const without = everything.replace(/--(effort|reasoning-effort|config)(?=,)/g, "--$1-of-another")
+      const less = yield* Effect.flatMap(cli(version, yes, "", without), ({ program }) => probing(name, program))
+      assert.notInclude([...less.capabilities ?? []], "effort")
+      assert.includeMembers([...less.capabilities ?? []], ["interactive", "resume"])
+      const silent = yield* Effect.flatMap(cli(version, yes, "", ""), ({ program }) => probing(name, program))
+      assert.isUndefined(silent.capabilities)
+      assert.match(silent.problems[0] ?? "", /--help.*: 0 of all answers before it ended$/)
+      assert.strictEqual(silent.account.login, "yes")
     }))
 
   it.scopedLive("knows nothing of one that ends without a word, and says so", () =>
@@ -179,9 +205,10 @@ describe.each(["claude", "codex", "copilot"] as const)("a probe of %s", (name) =
       const found = yield* probing(name, program)
       assert.isUndefined(found.version)
       assert.deepStrictEqual({ ...found.account }, { login: "unknown" })
-      assert.strictEqual(found.problems.length, 2)
+      assert.isUndefined(found.capabilities)
+      assert.strictEqual(found.problems.length, name === "codex" ? 4 : 3)
       assert.match(found.problems[0] ?? "", new RegExp(`^${name} --version.*: 0 of 1 answers before it ended$`))
-      assert.match(found.problems[1] ?? "", /: 0 of [13] answers before it ended$/)
+      assert.match(found.problems.at(-1) ?? "", /: 0 of [13] answers before it ended$/)
     }))
 })
 
@@ -196,9 +223,9 @@ describe("a probe", () => {
       const found = yield* Effect.provide(Agent.probe({ timeout: "300 millis" }), layerOf("claude", program))
       assert.isUndefined(found.version)
       assert.deepStrictEqual({ ...found.account }, { login: "unknown" })
-      assert.strictEqual(found.problems.length, 2)
+      assert.strictEqual(found.problems.length, 3)
       assert.isTrue(
-        found.problems.every((problem) => problem.endsWith(": 0 of 1 answers within 300 ms")),
+        found.problems.every((problem) => /: 0 of (?:1|all) answers within 300 ms$/.test(problem)),
         String(found.problems)
       )
     }))
@@ -209,12 +236,12 @@ describe("a probe", () => {
       const asked = (times: number, options?: Agent.ProbeOptions) =>
         Effect.gen(function*() {
           yield* Agent.probe(options)
-          assert.strictEqual((yield* starts).length, times * 2)
+          assert.strictEqual((yield* starts).length, times * 3)
         })
       yield* Effect.gen(function*() {
         yield* Effect.all([asked(1), asked(1), asked(1, { env: {} })], { concurrency: "unbounded" })
         yield* asked(2, { env: { WHO: "me" } })
-        assert.isTrue((yield* starts).slice(2).every((line) => line.endsWith("|me")))
+        assert.isTrue((yield* starts).slice(3).every((line) => line.endsWith("|me")))
         yield* asked(3, { envPolicy: { only: ["PATH"] } })
         yield* asked(3, { envPolicy: { only: ["PATH"] } })
         yield* TestClock.adjust("4 minutes")
@@ -315,7 +342,8 @@ describe("a probe", () => {
       )
       assert.strictEqual(found.version, "1.2.3-beta.4")
       assert.isUndefined(found.verified)
-      assert.isFalse(found.isVerified)
+      assert.strictEqual(found.verification, "unknown")
+      assert.isUndefined(found.capabilities)
       assert.deepStrictEqual(yield* starts, ["--version|"])
     }))
 })

@@ -16,6 +16,26 @@ const model = (value: unknown): ReadonlyArray<Installation.Model> => {
 
 export const probe: AgentDriver.Probe = {
   verified: "2.1.332",
+  help: [{
+    args: ["--help"],
+    words: {
+      addDirs: ["--add-dir"],
+      approvals: ["--input-format"],
+      attachments: [],
+      command: [],
+      effort: ["--effort"],
+      fork: ["--fork-session"],
+      interactive: ["--input-format", "--replay-user-messages"],
+      mcpServers: ["--mcp-config"],
+      outputSchema: ["--json-schema"],
+      resume: ["--resume"],
+      system: ["--append-system-prompt"],
+      systemReplace: ["--system-prompt"],
+      // Its option is there, and not in the help.
+      thinking: [],
+      tools: ["--allowedTools", "--disallowedTools"]
+    }
+  }],
   env: { DISABLE_AUTOUPDATER: "1" },
   ask: {
     // No MCP server is started for it.

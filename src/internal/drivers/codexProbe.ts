@@ -29,6 +29,23 @@ const names = ["account/read", "model/list", "account/rateLimits/read"]
 
 export const probe: AgentDriver.Probe = {
   verified: "0.171.0",
+  help: [
+    {
+      args: ["exec", "--help"],
+      words: {
+        addDirs: ["--add-dir"],
+        attachments: ["--image"],
+        effort: ["--config"],
+        fork: ["fork"],
+        mcpServers: ["--config"],
+        outputSchema: ["--output-schema"],
+        resume: ["resume"],
+        system: ["--config"],
+        systemReplace: ["--config"]
+      }
+    },
+    { args: ["--help"], words: { approvals: ["app-server"], interactive: ["app-server"] } }
+  ],
   ask: {
     args: ["app-server"],
     records: () => [

@@ -16,6 +16,21 @@ const notLoggedIn = -32000
 export const probe: AgentDriver.Probe = {
   verified: "1.0.102",
   version: ["--version", "--no-auto-update"],
+  help: [{
+    args: ["--help", "--no-auto-update"],
+    words: {
+      addDirs: ["--add-dir"],
+      approvals: ["--acp"],
+      attachments: ["--attachment"],
+      effort: ["--reasoning-effort"],
+      interactive: ["--acp"],
+      mcpServers: ["--additional-mcp-config"],
+      outputSchema: [],
+      resume: ["--resume"],
+      system: [],
+      tools: ["--allow-tool", "--deny-tool"]
+    }
+  }],
   ask: {
     args: ["--acp", "--no-auto-update", "--no-remote", "--disable-builtin-mcps"],
     records: (cwd) => [

@@ -14,6 +14,7 @@ import { constant } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentRequest from "../../AgentRequest.js"
 import * as Installation from "../../Installation.js"
@@ -43,6 +44,16 @@ const recordOf = (text: string): Option.Option<AgentDriver.JsonRecord> => {
   return line._tag === "Record" ? Option.some(line.record) : Option.none()
 }
 
+/** The words of the help that stand in a line, whole. */
+const wordsIn = (words: ReadonlyArray<string>) => (line: string): Option.Option<ReadonlyArray<string>> => {
+  const found = line.match(/[\w-]+/g)?.filter((word) => words.includes(word)) ?? []
+  return found.length === 0 ? Option.none() : Option.some(found)
+}
+
+const maxFound = 4096
+
+const beforeEnd = "before it ended"
+
 const maxLineBytes = 8 * 1024 * 1024
 
 const linesOf = (bytes: Stream.Stream<Uint8Array, PlatformError>) =>
@@ -65,16 +76,16 @@ const probe = Effect.fnUntraced(function*<S>(
 ) {
   const { variables, where } = yield* launch.place(driver, program, asked)
   const directory = yield* launch.makeDirectory([], yield* Ref.make(false), where)
-  const { ask, env = {}, verified, version: versionArgs = ["--version"] } = driver.probe ?? {}
+  const { ask, env = {}, help = [], verified, version: versionArgs = ["--version"] } = driver.probe ?? {}
 
   /**
-   * Starts it, and takes of its lines what is looked for, at most so many, until there are no more or for as long as is
-   * given. With what was missing, if something was.
+   * Starts it, and takes of its lines what is looked for, until there is enough, or no more, or for as long as is given.
+   * With what was missing, if something was; without `wanted`, nothing is when it told all it had.
    */
   const listen = <A>(
     args: ReadonlyArray<string>,
     said: ReadonlyArray<AgentDriver.JsonRecord>,
-    wanted: number,
+    wanted: number | undefined,
     find: (line: string) => Option.Option<A>
   ) =>
     Effect.scoped(Effect.gen(function*() {
@@ -91,9 +102,9 @@ const probe = Effect.fnUntraced(function*<S>(
       yield* inBackground(Effect.ignore(Stream.runDrain(tree.stderr)))
       const ended = yield* linesOf(tree.stdout).pipe(
         Stream.filterMap(find),
-        Stream.take(wanted),
+        Stream.take(wanted ?? maxFound),
         Stream.runForEach((one) => Ref.update(found, Chunk.append(one))),
-        Effect.match({ onFailure: (what) => `before ${what}`, onSuccess: () => "before it ended" }),
+        Effect.match({ onFailure: (what) => `before ${what}`, onSuccess: () => beforeEnd }),
         Effect.interruptible,
         Effect.timeoutTo({
           duration: asked.timeoutMs,
@@ -103,9 +114,10 @@ const probe = Effect.fnUntraced(function*<S>(
         onNativeTime
       )
       const all = Chunk.toReadonlyArray(yield* Ref.get(found))
-      const problems = all.length >= wanted
+      const isAll = wanted === undefined ? ended === beforeEnd && all.length > 0 : all.length >= wanted
+      const problems = isAll
         ? []
-        : [`${[driver.name, ...args].join(" ")}: ${all.length} of ${wanted} answers ${ended}`]
+        : [`${[driver.name, ...args].join(" ")}: ${all.length} of ${wanted ?? "all"} answers ${ended}`]
       return { all, problems }
     }))
 
@@ -118,13 +130,25 @@ const probe = Effect.fnUntraced(function*<S>(
       ask.answers,
       (line) => Option.filter(recordOf(line), ask.isAnswer)
     )
+  const helps = yield* Effect.forEach(
+    help,
+    ({ args, words }) =>
+      Effect.map(listen(args, [], undefined, wordsIn(Object.values(words).flat())), ({ all, problems }) => ({
+        problems,
+        capabilities: Struct.keys(words).filter((name) => words[name]?.every((word) => all.flat().includes(word)))
+      }))
+  )
+  const notHelped = helps.flatMap(({ problems }) => problems)
   return new Installation.Installation({
     agent: driver.name,
     program: where.program,
     version: version.all[0],
     verified,
     account: ask === undefined || account.all.length === 0 ? { login: "unknown" } : ask.read(account.all),
-    problems: [...version.problems, ...account.problems]
+    capabilities: help.length === 0 || notHelped.length > 0
+      ? undefined
+      : helps.flatMap(({ capabilities }) => capabilities),
+    problems: [...version.problems, ...notHelped, ...account.problems]
   })
 }, Effect.scoped)
 
