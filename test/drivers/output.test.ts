@@ -98,6 +98,50 @@ describe("the strict form of a schema", () => {
     assert.deepStrictEqual(orNull, { anyOf: [{ type: "string" }, { type: "null" }] })
   })
 
+  it("has the limits that stand beside a reference, where nothing may stand", () => {
+    const Age = Schema.Int.pipe(Schema.between(0, 150)).annotations({ identifier: "Age" })
+    const properties = (schema: Schema.Schema.Any): AgentDriver.JsonRecord =>
+      strictOf(Schema.Struct({ x: schema }) as never)?.["properties"] as AgentDriver.JsonRecord
+    const number = { type: "integer", minimum: 1, maximum: 5 }
+    assert.deepInclude(properties(Schema.Int.pipe(Schema.between(1, 5)))["x"], number)
+    assert.deepInclude(properties(Age.pipe(Schema.greaterThan(18)))["x"], {
+      type: "integer",
+      minimum: 0,
+      maximum: 150,
+      exclusiveMinimum: 18,
+      description: "a number greater than 18"
+    })
+    const Trees = Schema.Array(Tree).annotations({ identifier: "Trees" })
+    assert.deepStrictEqual(properties(Trees.pipe(Schema.minItems(1)))["x"], {
+      type: "array",
+      description: "an array of at least 1 item(s)",
+      minItems: 1,
+      items: { $ref: "#/$defs/a~1Tree" }
+    })
+    // Looked for in what they do not fit, there are none.
+    assert.deepStrictEqual(properties(Schema.NonEmptyString.pipe(Schema.maxLength(9)))["x"], {
+      $ref: "#/$defs/NonEmptyString"
+    })
+  })
+
+  it("of limits beside a reference to what they stand in there is an end", () => {
+    const nested = { type: "array", items: { $ref: "#/$defs/Nested", minItems: 1 } }
+    const strict = StrictSchema.strict({
+      type: "object",
+      properties: { x: { $ref: "#/$defs/Nested", maxItems: 2 } },
+      required: ["x"],
+      $defs: { Nested: nested }
+    })
+    const inner = { type: "array", minItems: 1, items: { $ref: "#/$defs/Nested" } }
+    assert.deepStrictEqual(strict, {
+      type: "object",
+      properties: { x: { type: "array", maxItems: 2, items: { $ref: "#/$defs/Nested" } } },
+      required: ["x"],
+      additionalProperties: false,
+      $defs: { Nested: { type: "array", items: inner } }
+    })
+  })
+
   it.each([
     ["any keys", Schema.Struct({ x: Schema.Record({ key: Schema.String, value: Schema.Number }) })],
     ["anything", Schema.Struct({ x: Schema.Unknown })],
@@ -111,6 +155,48 @@ describe("the strict form of a schema", () => {
     assert.isUndefined(StrictSchema.strict(object({ type: "string", not: { const: "" } })))
     assert.isUndefined(StrictSchema.strict(object({ type: "object" })))
     assert.isUndefined(StrictSchema.strict(object({ type: "object", properties: {}, additionalProperties: true })))
+  })
+
+  it("keeps of patterns, formats and parts what is taken, and none that would say less than is meant", () => {
+    const strict = (x: object, more: object = {}) =>
+      StrictSchema.strict({ type: "object", properties: { x }, required: ["x"], ...more })
+    const member = (x: object, more?: object) => Object(strict(x, more)?.["properties"]).x
+    const text = { type: "string" }
+    assert.deepStrictEqual(member({ ...text, pattern: "^a" }), { ...text, pattern: "^a" })
+    assert.deepStrictEqual(member({ ...text, pattern: "^(?=a)" }), text)
+    assert.deepStrictEqual(member({ ...text, format: "date" }), { ...text, format: "date" })
+    assert.deepStrictEqual(member({ ...text, format: "uri" }), text)
+    const $defs = { Y: { type: "object", properties: {} } }
+    assert.deepStrictEqual(member({ allOf: [{ $ref: "#/$defs/Y" }] }, { $defs }), { $ref: "#/$defs/Y" })
+    assert.deepStrictEqual(member({ $ref: "#/$defs/Y", minItems: 1 }, { $defs }), { $ref: "#/$defs/Y" })
+    assert.isUndefined(strict({ type: "object", properties: {}, patternProperties: {} }))
+    assert.isUndefined(strict({ ...text, allOf: [{ $ref: "#/$defs/Y" }, { $ref: "#/$defs/Y" }] }, { $defs }))
+  })
+
+  it("what was null is absent again only where it may be absent and may not be null", () => {
+    const loosen = (properties: object, value: unknown, required: ReadonlyArray<string> = []) =>
+      StrictSchema.loosen({ type: "object", properties, required }, value)
+    const text = { type: "string" }
+    assert.deepStrictEqual(loosen({ a: text, b: text }, { a: null, b: null }, ["a"]), { a: null })
+    assert.deepStrictEqual(loosen({ next: { $ref: "#" } }, { next: { next: null } }), { next: {} })
+    // Which of several a value is of is told by what is in it.
+    const choice = (first: object, second: object) => ({
+      anyOf: [first, second].map((properties, index) => ({
+        type: "object",
+        properties,
+        required: index === 0 ? ["b"] : []
+      }))
+    })
+    const { a, b } = { a: text, b: { type: "integer" } }
+    for (
+      const [first, second, value] of [
+        [{ b: { type: "integer", const: 1 }, a: { type: "null" } }, { b, a }, { b: 2, a: null }],
+        [{ b }, { b, a }, { b: 1, a: null }]
+      ] as const
+    ) {
+      const { a: _, ...rest } = value
+      assert.deepStrictEqual(loosen({ x: choice(first, second) }, { x: value }, ["x"]), { x: rest })
+    }
   })
 
   it("what was absent is absent again, and what may be null is still null", () => {

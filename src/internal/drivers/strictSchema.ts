@@ -24,12 +24,19 @@ const dispensable = [
   ...["$schema", "$id", "$comment", "title", "default", "examples", "deprecated", "readOnly", "writeOnly"],
   ...["minLength", "maxLength", "contentMediaType", "contentEncoding", "uniqueItems", "minProperties", "maxProperties"]
 ]
-const narrowing = [...dispensable, "description", ...Object.values(kept).flat()]
+const limits = Object.values(kept).flat()
+const narrowing = [...dispensable, "description", ...limits]
 
 const formats = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 
 const pick = (schema: Schema, keys: ReadonlyArray<string>): Schema =>
   Json.compact(Object.fromEntries(keys.map((key) => [key, schema[key]])))
+
+/** What a schema says of values of the type, as far as a model can be held to it. */
+const held = (type: unknown, schema: Schema): Schema =>
+  Object.fromEntries(
+    Object.entries(pick(schema, kept[String(type)] ?? [])).filter(([key, value]) => canBeHeldTo(key, value))
+  )
 
 const canBeHeldTo = (key: string, value: unknown): boolean =>
   key === "format"
@@ -52,13 +59,19 @@ const strictMembers = (value: unknown, strict: (key: string, schema: Schema) => 
 const acceptsNull = (schema: Schema): boolean =>
   schema["type"] === "null" || Json.list(schema["anyOf"]).some((member) => acceptsNull(Json.record(member)))
 
-const strictObject = (schema: Schema): Schema | undefined => {
-  const { additionalProperties, patternProperties, properties } = schema
-  if (!Json.isRecord(properties) || patternProperties !== undefined) return undefined
+/** Where a schema stands: what it refers to by name, and the references that led to it. */
+interface Place {
+  readonly root: Schema
+  readonly within: ReadonlyArray<unknown>
+}
+
+const strictObject = (schema: Schema, place: Place): Schema | undefined => {
+  const { additionalProperties, properties } = schema
+  if (!Json.isRecord(properties)) return undefined
   if (additionalProperties !== undefined && additionalProperties !== false) return undefined
   const required = Json.strings(schema["required"])
   const strict = strictMembers(properties, (key, member) => {
-    const found = strictNode(member)
+    const found = strictNode(member, place)
     return found === undefined || required.includes(key) || acceptsNull(member)
       ? found
       : { anyOf: [found, { type: "null" }] }
@@ -66,41 +79,50 @@ const strictObject = (schema: Schema): Schema | undefined => {
   return strict && { properties: strict, required: Object.keys(strict), additionalProperties: false }
 }
 
-const ofType = (type: string, schema: Schema): Schema | undefined => {
-  if (type === "object") return strictObject(schema)
+const ofType = (type: string, schema: Schema, place: Place): Schema | undefined => {
+  if (type === "object") return strictObject(schema, place)
   if (type !== "array") return {}
-  const items = Json.isRecord(schema["items"]) ? strictNode(schema["items"]) : undefined
+  const items = Json.isRecord(schema["items"]) ? strictNode(schema["items"], place) : undefined
   return items && { items }
 }
 
 const structure = ["type", "properties", "required", "additionalProperties", "items", "anyOf", "allOf", "$ref", "$defs"]
 
-const strictNode = (schema: Schema): Schema | undefined => {
+/** Beside a reference nothing is taken: where there are limits, what it refers to stands in its place, with them. */
+const referring = (reference: unknown, schema: Schema, { root, within }: Place): Schema | undefined => {
+  if (within.includes(reference) || !limits.some((key) => schema[key] !== undefined)) return { $ref: reference }
+  const target = strictNode(resolve(root, schema), { root, within: [...within, reference] })
+  const more = target && held(target["type"], schema)
+  return more && (Object.keys(more).length === 0
+    ? { $ref: reference }
+    : { ...target, ...pick(schema, ["description"]), ...more })
+}
+
+const strictNode = (schema: Schema, place: Place): Schema | undefined => {
   if (Object.keys(schema).some((key) => !structure.includes(key) && !narrowing.includes(key))) return undefined
   const parts = Json.list(schema["allOf"]).map(Json.record)
   const [part] = parts
   const isReference = part !== undefined && parts.length === 1 && part["$ref"] !== undefined
   if (!isReference && parts.some((part) => Object.keys(part).some((key) => !narrowing.includes(key)))) return undefined
   const reference = schema["$ref"] ?? (isReference ? part["$ref"] : undefined)
-  if (reference !== undefined) return { $ref: reference }
+  if (reference !== undefined) return referring(reference, schema, place)
   const description = pick(schema, ["description"])
   if (schema["anyOf"] !== undefined) {
-    const anyOf = every(Json.list(schema["anyOf"]).map((member) => strictNode(Json.record(member))))
+    const anyOf = every(Json.list(schema["anyOf"]).map((member) => strictNode(Json.record(member), place)))
     return anyOf && { anyOf, ...description }
   }
   const type = Json.string(schema["type"])
-  const keys = type === undefined ? undefined : kept[type]
-  if (type === undefined || keys === undefined) return undefined
-  const more = ofType(type, schema)
-  const held = Object.fromEntries(Object.entries(pick(schema, keys)).filter(([key, value]) => canBeHeldTo(key, value)))
-  return more && { type, ...description, ...held, ...more }
+  if (type === undefined || kept[type] === undefined) return undefined
+  const more = ofType(type, schema, place)
+  return more && { type, ...description, ...held(type, schema), ...more }
 }
 
 /** The strict form of a schema; none where it says what this form cannot, as that an object may have any keys. */
 export const strict = (schema: Schema): Schema | undefined => {
   if (schema["type"] !== "object") return undefined
-  const node = strictNode(schema)
-  const defs = strictMembers(schema["$defs"], (_, member) => strictNode(member))
+  const place: Place = { root: schema, within: [] }
+  const node = strictNode(schema, place)
+  const defs = strictMembers(schema["$defs"], (_, member) => strictNode(member, place))
   if (node === undefined || defs === undefined) return undefined
   return Object.keys(defs).length === 0 ? node : { ...node, $defs: defs }
 }
