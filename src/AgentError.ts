@@ -980,7 +980,7 @@ const passesIn = (error: AgentError): Effect.Effect<Duration.Duration> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const resetsAt = error._tag === "AgentRateLimited" ? error.resetsAt : undefined
     const after = error._tag === "AgentRateLimited" || error._tag === "AgentOverloaded" ? error.retryAfterMs : undefined
-    return Duration.millis(Math.max(0, after ?? 0, (resetsAt ?? now) - now))
+    return Duration.millis(Math.max(after ?? 0, (resetsAt ?? now) - now))
   })
 
 const isAgentError = Schema.is(AgentError)

@@ -70,6 +70,15 @@ const together = (earlier: Spent, later: Spent): Spent => ({
   filesChanged: [...new Set([...earlier.filesChanged, ...later.filesChanged])]
 })
 
+const isAgentError = Schema.is(AgentError.AgentError)
+
+/** A failure, with what the runs before it have used and done. */
+const ofAll = <E>(error: E, earlier: Spent): E => {
+  if (!isAgentError(error) || !("partial" in error)) return error
+  const Failure = error.constructor as new(fields: object) => E
+  return new Failure({ ...error, partial: { ...error.partial, ...together(earlier, error.partial) } })
+}
+
 /** Asks, and asks again in the same conversation, until the answer is a value of the schema. */
 export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
   agent: string,
@@ -87,7 +96,7 @@ export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
       )
     )
   let next: AgentRequest.AgentRequest = { ...request, outputSchema }
-  let spent = nothing
+  let spent: Spent = nothing
   for (let repaired = 0;; repaired++) {
     const answer = yield* Effect.either(Effect.flatMap(run(next), answered))
     if (Either.isRight(answer)) {
@@ -95,15 +104,11 @@ export const ask = Effect.fnUntraced(function*<A, I, RS, E, R>(
       const whole = { ...outcome, ...together(spent, outcome) }
       return { value, outcome: AgentOutcome.AgentOutcome.make(whole), repairs: repaired }
     }
-    const error = answer.left
-    if (!isInvalid(error)) return yield* Effect.fail(error)
-    const { cause, detail, partial } = error
-    spent = together(spent, partial)
-    const session = later(request, partial)
-    if (repaired >= repairs || session === undefined) {
-      return yield* new AgentError.AgentOutputInvalid({ agent, detail, partial: { ...partial, ...spent }, cause })
-    }
+    const error = ofAll(answer.left, spent)
+    const session = isInvalid(error) && repaired < repairs ? later(request, error.partial) : undefined
+    if (!isInvalid(error) || session === undefined) return yield* Effect.fail(error)
+    spent = error.partial
     // What was given with the prompt is in the conversation already.
-    next = { ...next, prompt: mend(detail), session, command: false, attachments: [] }
+    next = { ...next, prompt: mend(error.detail), session, command: false, attachments: [] }
   }
 })
