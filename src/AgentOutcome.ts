@@ -5,6 +5,7 @@
  */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Types from "effect/Types"
 import * as Session from "./Session.js"
 import * as Teardown from "./Teardown.js"
 
@@ -93,14 +94,14 @@ const summed = [
  * @since 0.1.0
  * @category combinators
  */
-export const addUsage = (earlier: Usage, later: Usage): Usage => ({
-  ...earlier,
-  ...later,
-  ...Object.fromEntries(summed.flatMap((key) => {
+export const addUsage = (earlier: Usage, later: Usage): Usage => {
+  const sum: Types.Mutable<Usage> = { ...earlier, ...later }
+  for (const key of summed) {
     const [a, b] = [earlier[key], later[key]]
-    return a === undefined || b === undefined ? [] : [[key, a + b]]
-  }))
-})
+    if (a !== undefined && b !== undefined) sum[key] = a + b
+  }
+  return sum
+}
 
 /**
  * The share of the context window that the last model call filled, 0 to 1; none unless both figures are known.

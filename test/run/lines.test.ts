@@ -19,9 +19,7 @@ const split = (chunks: ReadonlyArray<Uint8Array>, maxBytes = 1 << 20) => {
   const splitter = makeSplitter(maxBytes)
   const lines: Array<string> = []
   for (const chunk of chunks) {
-    const got = splitter.push(chunk)
-    if (got === "too-long") return "too-long"
-    lines.push(...got)
+    if (!splitter.push(chunk, (line) => lines.push(line))) return "too-long"
   }
   return { lines, rest: splitter.rest() }
 }
@@ -66,9 +64,10 @@ describe("lines", () => {
     const splitter = makeSplitter(1 << 28)
     const chunk = new Uint8Array(65536).fill(120)
     const began = performance.now()
-    for (let index = 0; index < 1024; index++) assert.deepStrictEqual(splitter.push(chunk), [])
-    const lines = splitter.push(bytes("\n"))
-    assert.strictEqual(lines === "too-long" ? 0 : lines[0]?.length, 1 << 26)
+    for (let index = 0; index < 1024; index++) assert.isTrue(splitter.push(chunk, () => assert.fail()))
+    const lines: Array<string> = []
+    splitter.push(bytes("\n"), (line) => lines.push(line))
+    assert.deepStrictEqual(lines.map(({ length }) => length), [1 << 26])
     // Copying at every chunk would move 32 GiB.
     assert.isBelow(performance.now() - began, 5000)
   })

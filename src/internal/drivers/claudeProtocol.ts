@@ -60,6 +60,30 @@ const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0])
   dialogue: ClaudeDialogue.begun(message(request))
 })
 
+/** A changed copy. To spread a state of this size takes longer than all else that a record makes of it. */
+const updated = (state: State, change: Partial<State>): State =>
+  Object.assign<State, Partial<State>>({
+    continued: state.continued,
+    hasSchema: state.hasSchema,
+    session: state.session,
+    model: state.model,
+    toldCommands: state.toldCommands,
+    text: state.text,
+    textOf: state.textOf,
+    structured: state.structured,
+    calls: state.calls,
+    results: state.results,
+    contextTokens: state.contextTokens,
+    open: state.open,
+    denied: state.denied,
+    work: state.work,
+    compacting: state.compacting,
+    limit: state.limit,
+    apiError: state.apiError,
+    terminal: state.terminal,
+    dialogue: state.dialogue
+  }, change)
+
 const unknown = (type: string, raw: unknown): Event => ({ _tag: "Unknown", type, raw })
 
 const typed = (record: Record_, outer: string): string => {
@@ -167,7 +191,7 @@ const callOf = (state: State, parent: string | undefined, id: string | undefined
 const said = (state: State, parent: string | undefined, id: string, text: string): State =>
   parent !== undefined
     ? state
-    : { ...state, text: state.textOf === id ? state.text + text : text, textOf: id }
+    : updated(state, { text: state.textOf === id ? state.text + text : text, textOf: id })
 
 const delta = (state: State, record: Record_, event: Record_, parent: string | undefined): Step => {
   const piece = Json.record(event["delta"])
@@ -179,7 +203,7 @@ const delta = (state: State, record: Record_, event: Record_, parent: string | u
     return {
       state: call.saidText
         ? next
-        : { ...next, calls: Usage.withCall(state.calls, parent, { ...call, streamed: true, saidText: true }) },
+        : updated(next, { calls: Usage.withCall(state.calls, parent, { ...call, streamed: true, saidText: true }) }),
       events: [parent === undefined ? { _tag: "Text", text } : { _tag: "Text", text, parent }]
     }
   }
@@ -257,7 +281,7 @@ const resultBlock = (
   const ok = block["is_error"] !== true
   const { events, work } = Work.returned(state.work, id, { ok, parent, told }, output)
   return {
-    state: { ...state, work, open: ToolCalls.closed(state.open, id) },
+    state: updated(state, { work, open: ToolCalls.closed(state.open, id) }),
     events: [
       Json.compact({
         _tag: "ToolResult" as const,
@@ -302,11 +326,10 @@ const assistantBlock = (
     const tool = Json.string(block["id"])
     const name = Json.string(block["name"]) ?? "unknown"
     return {
-      state: {
-        ...state,
+      state: updated(state, {
         open: ToolCalls.opened(state.open, tool, name),
         work: Work.called(state.work, tool, name, block["input"])
-      },
+      }),
       events: [Json.compact({ _tag: "ToolCall" as const, id: tool, name, input: block["input"] ?? null, parent })]
     }
   }
@@ -336,12 +359,11 @@ const assistant = (state: State, record: Record_): Step => {
   const context = parent === undefined ? Usage.context(told) : undefined
   const rejected = rejectedIn(record)
   const events: Array<Event> = []
-  let next: State = {
-    ...state,
+  let next = updated(state, {
     apiError: undefined,
     calls: call.streamed ? state.calls : Usage.withCall(state.calls, parent, { ...call, usage }),
     contextTokens: context ?? state.contextTokens
-  }
+  })
   for (const block of blocks) {
     const step = assistantBlock(next, block, rejected, id, parent)
     next = step.state

@@ -45,58 +45,55 @@ export const begun = (id: string): Call => ({
 
 /**
  * The model calls of a turn: those that are over as a sum, of the agent itself and of its sub-agents, and the newest of
- * each (`""`: the main one) apart, in the order in which they were last heard of.
+ * each apart, those of sub-agents in the order in which they were last heard of.
  */
 export interface Calls {
   readonly spent: Usage
+  readonly main: Call | undefined
   readonly spentBySubAgents: Usage
-  readonly newest: ReadonlyMap<string, Call>
+  readonly subs: ReadonlyMap<string, Call>
 }
 
-export const noCalls: Calls = { spent: none, spentBySubAgents: none, newest: new Map() }
+export const noCalls: Calls = { spent: none, main: undefined, spentBySubAgents: none, subs: new Map() }
 
 /** Each step copies them: more sub-agents than ever work at once, few enough that a turn with thousands stays cheap. */
 const kept = 64
 
-export const newestOf = (calls: Calls, parent: string | undefined): Call | undefined => calls.newest.get(parent ?? "")
-
-const isOver = (calls: Calls, parent: string, { usage }: Call): Calls =>
-  parent === ""
-    ? { ...calls, spent: AgentOutcome.addUsage(calls.spent, usage) }
-    : { ...calls, spentBySubAgents: AgentOutcome.addUsage(calls.spentBySubAgents, usage) }
+export const newestOf = ({ main, subs }: Calls, parent: string | undefined): Call | undefined =>
+  parent === undefined ? main : subs.get(parent)
 
 export const withCall = (calls: Calls, parent: string | undefined, call: Call): Calls => {
   const before = newestOf(calls, parent)
-  const newest = new Map(calls.newest)
-  newest.delete(parent ?? "")
-  newest.set(parent ?? "", call)
-  let next: Calls = { ...calls, newest }
-  if (before !== undefined && before.id !== call.id) next = isOver(next, parent ?? "", before)
-  const [oldest] = newest
-  if (newest.size > kept && oldest !== undefined) {
-    newest.delete(oldest[0])
-    next = isOver(next, ...oldest)
+  const isOver = before !== undefined && before.id !== call.id
+  if (parent === undefined) {
+    const spent = isOver ? AgentOutcome.addUsage(calls.spent, before.usage) : calls.spent
+    return { spent, main: call, spentBySubAgents: calls.spentBySubAgents, subs: calls.subs }
   }
-  return next
+  let spentBySubAgents = isOver ? AgentOutcome.addUsage(calls.spentBySubAgents, before.usage) : calls.spentBySubAgents
+  const subs = new Map(calls.subs)
+  subs.delete(parent)
+  subs.set(parent, call)
+  const [oldest] = subs
+  if (subs.size > kept && oldest !== undefined) {
+    subs.delete(oldest[0])
+    spentBySubAgents = AgentOutcome.addUsage(spentBySubAgents, oldest[1].usage)
+  }
+  return { ...calls, spentBySubAgents, subs }
 }
 
 /** What the agent itself used. */
-export const sum = (calls: Calls): Usage =>
-  AgentOutcome.addUsage(calls.spent, newestOf(calls, undefined)?.usage ?? none)
+export const sum = ({ main, spent }: Calls): Usage =>
+  main === undefined ? spent : AgentOutcome.addUsage(spent, main.usage)
 
 /** What its sub-agents used. A result does not count them, and they outlive it. */
-export const sumOfSubAgents = (calls: Calls): Usage =>
-  [...calls.newest].reduce(
-    (total, [parent, call]) => parent === "" ? total : AgentOutcome.addUsage(total, call.usage),
-    calls.spentBySubAgents
-  )
+export const sumOfSubAgents = ({ spentBySubAgents, subs }: Calls): Usage => {
+  let total = spentBySubAgents
+  for (const call of subs.values()) total = AgentOutcome.addUsage(total, call.usage)
+  return total
+}
 
 /** The turn of the agent itself is over. */
-export const withoutMain = (calls: Calls): Calls => {
-  const newest = new Map(calls.newest)
-  newest.delete("")
-  return { ...calls, spent: none, newest }
-}
+export const withoutMain = (calls: Calls): Calls => ({ ...calls, spent: none, main: undefined })
 
 /**
  * The window and output ceiling of the model that was asked. The other entries belong to helper models: without a match

@@ -42,6 +42,21 @@ const initial = (request: Parameters<AgentDriver.Protocol<State>["initial"]>[0])
   terminal: undefined
 })
 
+/** A changed copy. To spread a state of this size takes longer than all else that a record makes of it. */
+const updated = (state: State, change: Partial<State>): State =>
+  Object.assign<State, Partial<State>>({
+    continued: state.continued,
+    schema: state.schema,
+    session: state.session,
+    text: state.text,
+    structured: state.structured,
+    usage: state.usage,
+    open: state.open,
+    subs: state.subs,
+    complaint: state.complaint,
+    terminal: state.terminal
+  }, change)
+
 const unknown = (state: State, type: string, raw: Record_): Step => ({
   state,
   events: [{ _tag: "Unknown", type, raw }]
@@ -54,7 +69,7 @@ const unknown = (state: State, type: string, raw: Record_): Step => ({
 const toolItem = (state: State, phase: string, type: string, item: Record_, record: Record_): Step => {
   const { events, open } = Items.step(state.open, phase, type, item)
   if (events.length === 0) return unknown(state, `item.${phase}/${type}`, record)
-  if (phase !== "completed" || type !== "collab_tool_call") return { state: { ...state, open }, events }
+  if (phase !== "completed" || type !== "collab_tool_call") return { state: updated(state, { open }), events }
   let { subs } = state
   const call = Json.string(item["id"])
   for (const id of Items.spawned(type, item)) {
@@ -75,7 +90,7 @@ const item = (state: State, phase: string, record: Record_): Step => {
   if (phase === "completed") {
     if (type === "agent_message" && text !== undefined) {
       return {
-        state: { ...state, text },
+        state: updated(state, { text }),
         events: [
           { _tag: "Text", text },
           Json.compact({ _tag: "Message" as const, text, id: Json.string(found["id"]) })

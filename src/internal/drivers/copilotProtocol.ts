@@ -61,6 +61,31 @@ const initial: AgentDriver.Protocol<State>["initial"] = (request, context) => ({
   terminal: undefined
 })
 
+/** A changed copy. To spread a state of this size takes longer than all else that a record makes of it. */
+const updated = (state: State, change: Partial<State>): State =>
+  Object.assign<State, Partial<State>>({
+    continued: state.continued,
+    schema: state.schema,
+    asked: state.asked,
+    session: state.session,
+    announced: state.announced,
+    text: state.text,
+    draft: state.draft,
+    draftOf: state.draftOf,
+    streamed: state.streamed,
+    structured: state.structured,
+    reasoningOf: state.reasoningOf,
+    usage: state.usage,
+    subAgents: state.subAgents,
+    open: state.open,
+    shells: state.shells,
+    lastCall: state.lastCall,
+    failure: state.failure,
+    aborted: state.aborted,
+    quiet: state.quiet,
+    terminal: state.terminal
+  }, change)
+
 const unknown = (state: State, record: Record_): Step => ({
   state,
   events: [{ _tag: "Unknown", type: Json.string(record["type"]) ?? "unknown", raw: record }]
@@ -86,7 +111,11 @@ const delta = (state: State, record: Record_, data: Record_): Step => {
   if (parent !== undefined) return { state, events: [{ _tag: "Text", text, parent }] }
   return {
     // An attempt that was cut off is repeated as another message: its text is display only, and never added up.
-    state: { ...state, draft: state.draftOf === message ? state.draft + text : text, draftOf: message, streamed: true },
+    state: updated(state, {
+      draft: state.draftOf === message ? state.draft + text : text,
+      draftOf: message,
+      streamed: true
+    }),
     events: [{ _tag: "Text", text }]
   }
 }
@@ -101,13 +130,12 @@ const message = (state: State, record: Record_, data: Record_): Step => {
   if (!state.streamed || state.draftOf !== id) events.unshift({ _tag: "Text", text })
   const continues = (Json.number(data["chunkIndex"]) ?? 0) > 0
   return {
-    state: {
-      ...state,
+    state: updated(state, {
       text: continues ? state.text + text : text,
       draft: "",
       draftOf: undefined,
       streamed: false
-    },
+    }),
     events
   }
 }
@@ -130,7 +158,7 @@ const toolStart = (state: State, record: Record_, data: Record_): Step => {
   const id = Json.string(data["toolCallId"])
   const name = Json.string(data["toolName"]) ?? "unknown"
   return {
-    state: { ...state, open: ToolCalls.opened(state.open, id, name) },
+    state: updated(state, { open: ToolCalls.opened(state.open, id, name) }),
     events: [Json.compact({
       _tag: "ToolCall" as const,
       id,
@@ -149,7 +177,7 @@ const toolComplete = (state: State, record: Record_, data: Record_): Step => {
   const shell = inBackground.exec(Json.string(result["content"]) ?? "")?.[1]
   const open = ToolCalls.closed(state.open, id)
   return {
-    state: shell === undefined ? { ...state, open } : { ...state, open, shells: Begun.kept(state.shells, shell, id) },
+    state: updated(state, shell === undefined ? { open } : { open, shells: Begun.kept(state.shells, shell, id) }),
     events: [
       Json.compact({
         _tag: "ToolResult" as const,

@@ -33,9 +33,17 @@ export const parseRecord = (text: string): AgentDriver.JsonRecord | undefined =>
   text.trimStart().startsWith("{") ? Option.getOrUndefined(Option.filter(parse(text), isRecord)) : undefined
 
 /** The same without the members that are `undefined`: absent is said by absence. */
-export const compact = <A extends object>(value: A): A =>
-  // Only members that may be absent anyway are left out, so that the type stays.
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as A
+export const compact = <A extends object>(value: A): A => {
+  for (const key in value) if (value[key] === undefined) return without(value)
+  return value
+}
+
+/** Only members that may be absent anyway are left out, so that the type stays. */
+const without = <A extends object>(value: A): A => {
+  const left: Partial<A> = {}
+  for (const key in value) if (value[key] !== undefined) left[key] = value[key]
+  return left as A
+}
 
 /** Content of a tool's result: plain text where it is nothing else. */
 export const content = (value: unknown): unknown => {

@@ -7,6 +7,7 @@ import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Mailbox from "effect/Mailbox"
+import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type * as AgentError from "../../AgentError.js"
@@ -59,6 +60,16 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
     )
   )
 
+  /** All that is there, as one chunk. */
+  const pull = mailbox.takeAll.pipe(
+    Effect.mapError(Option.some),
+    Effect.flatMap(([batches, done]) =>
+      done && batches.length === 0
+        ? Effect.fail(Option.none())
+        : Effect.succeed(Chunk.unsafeFromArray(Chunk.toReadonlyArray(batches).flat()))
+    )
+  )
+
   const wait = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
     Effect.suspend(() => {
       late++
@@ -87,10 +98,7 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
     failCause: (cause) => Effect.asVoid(mailbox.failCause(cause)),
     shutdown: Effect.asVoid(mailbox.shutdown),
     stream: Stream.unwrapScoped(
-      Effect.as(
-        Effect.acquireRelease(attach, () => detach),
-        Mailbox.toStream(mailbox).pipe(Stream.mapChunks(Chunk.flatMap(Chunk.fromIterable)))
-      )
+      Effect.as(Effect.acquireRelease(attach, () => detach), Stream.repeatEffectChunkOption(pull))
     ),
     // Both are there to lose a race, in finalizers too.
     discard: Effect.interruptible(Effect.forever(

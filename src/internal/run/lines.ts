@@ -5,8 +5,8 @@
 import type { JsonRecord } from "../../AgentDriver.js"
 
 export interface Splitter {
-  /** The lines that a chunk completes, or `"too-long"` when one of them is longer than the limit. */
-  readonly push: (chunk: Uint8Array) => ReadonlyArray<string> | "too-long"
+  /** Hands on each line that a chunk completes; `false` when one is longer than the limit, which ends it. */
+  readonly push: (chunk: Uint8Array, onLine: (line: string) => void) => boolean
   /** What is left behind the last LF. */
   readonly rest: () => string
 }
@@ -16,36 +16,33 @@ const LF = 10
 /** No string is much longer, in Node; with room for what else the chunk holds that ends the line. */
 export const longestLine = 0x1f000000
 
+const bufferOf = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
 export const makeSplitter = (maxBytes: number): Splitter => {
-  let pieces: Array<Uint8Array> = []
+  let pieces: Array<Buffer> = []
   let size = 0
-  const take = (last: Uint8Array): string => {
-    const bytes = pieces.length === 0 ? last : Buffer.concat([...pieces, last])
+  const take = (last: Buffer): string => {
+    const whole = Buffer.concat([...pieces, last])
     pieces = []
     size = 0
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+    return whole.toString("utf8")
   }
   return {
-    push: (chunk) => {
-      const end = chunk.lastIndexOf(LF)
-      if (end < 0) {
-        size += chunk.byteLength
-        if (size > maxBytes) return "too-long"
-        if (chunk.byteLength > 0) pieces.push(chunk)
-        return []
+    push: (chunk, onLine) => {
+      const bytes = bufferOf(chunk)
+      let from = 0
+      for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
+        if (size + end - from > maxBytes) return false
+        // One by one: a line with wide characters does not widen the others, and none outlives its reading.
+        onLine(size === 0 ? bytes.toString("utf8", from, end) : take(bytes.subarray(from, end)))
+        from = end + 1
       }
-      // Only the first line of a chunk can have begun before it, only the last can go on behind it.
-      if (size + chunk.indexOf(LF) > maxBytes) return "too-long"
-      const lines = take(chunk.subarray(0, end)).split("\n")
-      if (chunk.byteLength > maxBytes && lines.some((line) => Buffer.byteLength(line) > maxBytes)) return "too-long"
-      if (end + 1 < chunk.byteLength) {
-        pieces.push(chunk.subarray(end + 1))
-        size = chunk.byteLength - end - 1
-        if (size > maxBytes) return "too-long"
-      }
-      return lines
+      size += bytes.byteLength - from
+      if (from < bytes.byteLength) pieces.push(from === 0 ? bytes : bytes.subarray(from))
+      return size <= maxBytes
     },
-    rest: () => take(new Uint8Array(0))
+    rest: () => take(Buffer.alloc(0))
   }
 }
 

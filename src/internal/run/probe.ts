@@ -62,8 +62,10 @@ const linesOf = (bytes: Stream.Stream<Uint8Array, PlatformError>) =>
     return bytes.pipe(
       Stream.mapError(({ message }) => message),
       Stream.mapConcatEffect((chunk) => {
-        const texts = splitter.push(chunk)
-        return texts === "too-long" ? Effect.fail("it wrote a line without end") : Effect.succeed(texts)
+        const texts: Array<string> = []
+        return splitter.push(chunk, (text) => texts.push(text))
+          ? Effect.succeed(texts)
+          : Effect.fail("it wrote a line without end")
       }),
       Stream.concat(Stream.sync(splitter.rest))
     )

@@ -79,6 +79,18 @@ export const take = <S>(
   return step
 }
 
+/**
+ * In place, which costs a tenth of a copy: an event is new, unless a driver has one for ever, and then it is stamped
+ * already or frozen.
+ */
+export const stamp = (event: AgentEvent.Unstamped, at: number, seq: number): AgentEvent.AgentEvent => {
+  const own: AgentEvent.Unstamped & { at?: number; seq?: number } = event
+  if (own.seq !== undefined || !Object.isExtensible(own)) return { ...event, at, seq }
+  own.at = at
+  own.seq = seq
+  return own as AgentEvent.AgentEvent
+}
+
 /** Reads one line into the state, and adds the events that it makes. */
 export const readLine = <S>(
   driver: AgentDriver.AgentDriver<S>,

@@ -1,6 +1,7 @@
 /**
  * The run loop: everything effectful about a run, once for all drivers. Plan, start, read, end, conclude.
  */
+import { isPlatformError } from "@effect/platform/Error"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -167,17 +168,31 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       )
     })
 
+  const heard = Effect.map(monotonicMillis, (now) => {
+    reading.lastAt = Math.max(reading.lastAt, now)
+  })
+
+  const handedOn = Effect.map(monotonicMillis, (now) => {
+    reading.lastAt = now
+    reading.blocked = false
+  })
+
+  const tooLong: Effect.Effect<never, Stopped> = Effect.fail({ _tag: "LineTooLong", limitBytes: options.maxLineBytes })
+
   /** Lines of one piece of output: into events, to the reader. Fails when the run is to stop here. */
-  const consume = (texts: ReadonlyArray<string>): Effect.Effect<void, Stopped> =>
+  const consume = (read: (onLine: (line: string) => void) => boolean): Effect.Effect<void, Stopped> =>
     Effect.clockWith((clock) => {
       const at = clock.unsafeCurrentTimeMillis()
       const unstamped: Array<AgentEvent.Unstamped> = reading.aside.splice(0)
-      const acts: Array<Effect.Effect<void>> = []
-      for (const text of texts) {
-        const step = Reading.readLine(driver, reading, text, unstamped)
+      const acts: Array<Effect.Effect<void, Stopped>> = []
+      let count = 0
+      const fits = read((line) => {
+        count++
+        const step = Reading.readLine(driver, reading, line, unstamped)
         const act = step === undefined ? undefined : dialogue.perform(step)
         if (act !== undefined) acts.push(act)
-      }
+      })
+      if (count === 0 && unstamped.length === 0) return fits ? heard : tooLong
       const progress = driver.protocol.progress(reading.state)
       const { session: named, terminal } = progress
       Limits.spend(spent, options.limits, unstamped, Number(clock.unsafeCurrentTimeNanos()) / 1e6)
@@ -189,38 +204,25 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       const firstNamed = !reading.named && reading.started && named !== undefined
       if (firstNamed) reading.named = true
       reading.blocked = true
-      const stamped = unstamped.map((event): AgentEvent.AgentEvent => ({ ...event, at, seq: reading.seq++ }))
-      return Effect.suspend(() => {
-        if (!firstNamed) return Effect.void
-        const ref = Session.SessionRef.make({ agent, id: named, cwd })
-        return Effect.zipRight(layerOptions.follower?.named(ref) ?? Effect.void, Deferred.succeed(session, ref))
-      }).pipe(
-        Effect.zipRight(acts.length === 0 ? Effect.void : Effect.all(acts, { discard: true })),
-        Effect.zipRight(terminal === undefined ? Effect.void : turnOver),
-        Effect.zipRight(keep && terminal !== undefined ? hand(stamped, terminal, at) : turn.events.offer(stamped)),
-        Effect.zipRight(Effect.map(monotonicMillis, (now) => {
-          reading.lastAt = now
-          reading.blocked = false
-        }))
-      )
+      const stamped = unstamped.map((event) => Reading.stamp(event, at, reading.seq++))
+      if (firstNamed) acts.unshift(name(named))
+      if (terminal !== undefined) acts.push(turnOver)
+      acts.push(keep && terminal !== undefined ? hand(stamped, terminal, at) : turn.events.offer(stamped), handedOn)
+      if (!fits) acts.push(tooLong)
+      return Effect.forEach(acts, (act) => act, { discard: true })
     })
 
-  const heard = Effect.map(monotonicMillis, (now) => {
-    reading.lastAt = Math.max(reading.lastAt, now)
-  })
+  const name = (id: string): Effect.Effect<void> => {
+    const ref = Session.SessionRef.make({ agent, id, cwd })
+    return Effect.zipRight(layerOptions.follower?.named(ref) ?? Effect.void, Deferred.succeed(session, ref))
+  }
 
   const readOutput: Effect.Effect<void, Stopped> = tree.stdout.pipe(
-    Stream.mapError((cause): Stopped => ({ _tag: "Io", cause })),
     Stream.runForEachChunk((chunk) =>
-      Effect.forEach(chunk, (bytes) => {
-        const texts = splitter.push(bytes)
-        return texts === "too-long"
-          ? Effect.fail<Stopped>({ _tag: "LineTooLong", limitBytes: options.maxLineBytes })
-          : texts.length === 0
-          ? heard
-          : consume(texts)
-      }, { discard: true })
-    )
+      Effect.forEach(chunk, (bytes) => consume((onLine) => splitter.push(bytes, onLine)), { discard: true })
+    ),
+    // Not in the stream, where each chunk would pass through it.
+    Effect.mapError((cause): Stopped => isPlatformError(cause) ? { _tag: "Io", cause } : cause)
   )
 
   /** What stands behind the last line end: a whole record all the same, or a line that was cut. */
@@ -228,7 +230,10 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     const rest = splitter.rest()
     if (rest.trim().length === 0) return Effect.void
     reading.cut = lines.parseLine(rest)._tag === "Noise"
-    return consume([rest])
+    return consume((onLine) => {
+      onLine(rest)
+      return true
+    })
   })
 
   /** Waits until nothing was read for so long, not counting the time in which the reader was waited for. */
