@@ -292,6 +292,8 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       )
     )
     const exitedAlone = !(yield* tree.isRunning)
+    // What the agent says of its own end is none of what it was at.
+    yield* Fiber.interrupt(reader)
     return { stopped, exitedAlone }
   }).pipe(onNativeTime)
 
