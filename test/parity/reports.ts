@@ -189,11 +189,11 @@ export const reports: ReadonlyArray<Row> = [
     asked,
     run.dialogue("an agent that asks although nobody is there to answer is told so")
   ),
-  differs(
+  works(
     "B70",
     "waits for a login",
-    "an agent that says so is AgentNotAuthenticated; one that waits is ended by a limit, and cannot be asked before a "
-      + "run yet",
+    "an agent that says so is AgentNotAuthenticated; one that waits is ended by a limit, and can be asked before a run",
+    run.probe("tells that nobody is logged in"),
     situations("not logged in: how to"),
     run.limits("firstEvent: an agent that never speaks")
   ),
@@ -283,10 +283,11 @@ export const reports: ReadonlyArray<Row> = [
     situations("the CLI gives up for a reason of its own"),
     situations("the CLI crashes")
   ),
-  differs(
+  works(
     "B92",
     "flags that the installed version does not know",
-    "an error that names the flag, after the start: versions are not asked yet",
+    "an error that names the flag, after the start; what the installed version offers can be asked before",
+    run.probe("tells what the installed version offers, and not what its help does not tell of"),
     situations("the CLI rejects a flag"),
     plan("takes the sandbox of a continued conversation from the configuration")
   ),

@@ -9,8 +9,6 @@ import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import { constant } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
@@ -155,26 +153,27 @@ const probe = Effect.fnUntraced(function*<S>(
 }, Effect.scoped)
 
 /** What may be another thing in a moment, somebody logs in, is not kept. */
-const keptFor = Exit.match({
-  onFailure: constant(Duration.zero),
-  onSuccess: ({ account, problems }: Installation.Installation) =>
-    problems.length === 0 && account.login !== "no" ? Duration.minutes(5) : Duration.zero
-})
+const isKept = ({ account, problems }: Installation.Installation) => problems.length === 0 && account.login !== "no"
 
 /** The same with what was found kept for a while. */
 export const cached = Effect.fnUntraced(function*<S>(
   driver: AgentDriver.AgentDriver<S>,
   program: string | undefined
 ) {
-  const cache = yield* Cache.makeWith({
+  const cache = yield* Cache.make({
     capacity: 64,
-    timeToLive: keptFor,
+    timeToLive: "5 minutes",
     lookup: (place: Place) => probe(driver, program, place)
   })
   const get = (place: Place): ReturnType<typeof cache.get> =>
-    Effect.catchAllCause(cache.get(place), (cause) =>
+    cache.get(place).pipe(
+      Effect.tapBoth({
+        onFailure: () => cache.invalidate(place),
+        onSuccess: (found) => Effect.unless(cache.invalidate(place), () => isKept(found))
+      }),
       // Whoever asked first was interrupted, and not this one.
-      Cause.isInterruptedOnly(cause) ? get(place) : Effect.failCause(cause))
+      Effect.catchAllCause((cause) => Cause.isInterruptedOnly(cause) ? get(place) : Effect.failCause(cause))
+    )
   return ({ cwd, env = {}, envPolicy = "minimal", timeout = "20 seconds" }: Asked = {}) =>
     get(Data.struct({
       cwd,
