@@ -126,7 +126,8 @@ export const capabilities: ReadonlyArray<Row> = [
   works(
     "C22",
     "conversations by name",
-    session.named("an unknown name begins a conversation, a known one continues it")
+    session.named("an unknown name begins a conversation, a known one continues it"),
+    real.sessions("a name over three processes: begun, continued, continued")
   ),
   works(
     "C23",
@@ -516,7 +517,12 @@ export const errors: ReadonlyArray<Row> = [
     situations("what the operating system refuses in the very call is an error, not a defect")
   ),
   works("E3", "the time is up, with what there was", run.limits("wall: the whole time, and all of its processes go")),
-  works("E4", "no receipt in time", run.dialogue("fails the run in time, with what it was asked")),
+  works(
+    "E4",
+    "no receipt in time",
+    run.dialogue("fails the run in time, with what it was asked"),
+    run.finalizers("a message to an agent that never answers")
+  ),
   works(
     "E5",
     "it failed with an exit code or by a signal, with its most telling line",

@@ -193,6 +193,8 @@ export const missing: ReadonlyArray<Row> = [
     "an interrupt that keeps the session",
     run.dialogue("ends the turn, and the outcome is what there was"),
     run.dialogue("an agent that does not follow is ended"),
+    run.finalizers("an interrupt of an agent that never answers"),
+    run.finalizers("the end of a turn whose reader has stopped"),
     run.conversation("goes on after a turn that was interrupted, whose tools are ended and whose servers are not"),
     real.dialogue("a turn that is interrupted leaves no tool at work, and the conversation goes on")
   ),
@@ -206,12 +208,18 @@ export const missing: ReadonlyArray<Row> = [
     "M3",
     "limits of idleness, of a tool, of the first event",
     run.limits("idle: an open tool call is not idleness, but has a limit of its own"),
-    run.limits("firstEvent: an agent that never speaks")
+    run.limits("firstEvent: an agent that never speaks"),
+    run.everyLimit("in a turn of a conversation, and the next one goes on"),
+    run.everyLimit("afterResult: ${way}, the answer is kept and what was left at work is ended"),
+    real.limits("every limit, ${way}")
   ),
   differs(
     "M4",
     "limits of turns, steps, tokens and money",
-    "kept by the run; what a CLI could keep itself is not passed on yet, and there is no second model to fall back to",
+    "kept by the run, and Claude Code is told of those that it counts the same way; there is no second model to fall back to",
+    plan("is told of the limits that it counts as the run does"),
+    run.conclude("is what our own count would have made of it"),
+    real.limits("every limit, ${way}"),
     run.limits("steps: an agent that goes round in circles"),
     run.limits("turns: the model is asked once, and again after each round of tools"),
     run.limits("costUsd: as far as it is told")

@@ -74,6 +74,8 @@ export const run = {
   conclude: at("run/conclude"),
   conversation: at("run/conversation"),
   dialogue: at("run/dialogue"),
+  everyLimit: at("run/everyLimit"),
+  finalizers: at("run/finalizers"),
   hostile: at("run/hostile"),
   limits: at("run/limits"),
   lines: at("run/lines"),
@@ -94,7 +96,13 @@ export const session = {
 
 export const fakes = at("fakes/fakes")
 export const parity = at("parity/parity")
-export const real = { dialogue: at("real/dialogue"), hostDeath: at("real/hostDeath"), tools: at("real/tools") }
+export const real = {
+  dialogue: at("real/dialogue"),
+  hostDeath: at("real/hostDeath"),
+  limits: at("real/limits"),
+  sessions: at("real/sessions"),
+  tools: at("real/tools")
+}
 export const check = (name: string): Proof => ({ check: `check:${name}` })
 
 const row = (state: State) => (id: string, what: string, ...rest: ReadonlyArray<string | Proof>): Row => {
