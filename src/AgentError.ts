@@ -983,7 +983,8 @@ const passesIn = (error: AgentError): Effect.Effect<Duration.Duration> =>
     return Duration.millis(Math.max(after ?? 0, (resetsAt ?? now) - now))
   })
 
-const isAgentError = Schema.is(AgentError)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const isAgentError = (error: unknown): error is AgentError => Schema.is(AgentError)(error)
 
 /** Those after which nothing but time has to pass. A run that ended in the middle of its work is to be continued. */
 const isRepeatable = (error: unknown): error is AgentError =>

@@ -505,7 +505,7 @@ export const supervise: <Out, R, E = never, R2 = never>(
   return supervised
 })
 
-const isAgentError = Schema.is(AgentError.AgentError)
+const isAgentError = (error: unknown): error is AgentError.AgentError => Schema.is(AgentError.AgentError)(error)
 
 /**
  * A request with a config home of its own, for agents that clobber shared files when several run at once: a directory

@@ -18,7 +18,8 @@ import type * as run from "./run.js"
 
 export type Fields = Omit<ConstructorParameters<typeof AgentRequest.AgentRequest>[0], "prompt">
 
-const isReference = Schema.is(Session.SessionRef)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const isReference = (session: unknown): session is Session.SessionRef => Schema.is(Session.SessionRef)(session)
 
 const sessionOf = (partial: unknown): Option.Option<Session.SessionRef> =>
   Predicate.hasProperty(partial, "session") && isReference(partial.session)

@@ -16,7 +16,8 @@ import { finished } from "./conclude.js"
 import * as launch from "./launch.js"
 import * as run from "./run.js"
 
-const isAgentError = Schema.is(AgentError.AgentError)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const isAgentError = (error: unknown): error is AgentError.AgentError => Schema.is(AgentError.AgentError)(error)
 
 type Store = Context.Tag.Service<SessionStore.SessionStore>
 

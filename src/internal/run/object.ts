@@ -10,7 +10,8 @@ import * as Session from "../../Session.js"
 import { finished } from "./conclude.js"
 import { attemptsKept } from "./reading.js"
 
-const isInvalid = Schema.is(AgentError.AgentOutputInvalid)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const isInvalid = (error: unknown) => Schema.is(AgentError.AgentOutputInvalid)(error)
 
 const prefix = "#/$defs/"
 

@@ -13,8 +13,9 @@ import { rebound } from "./rebound.js"
 import { stemOf } from "./stem.js"
 
 const RecordJson = Schema.parseJson(Session.SessionRecord)
-const decode = Schema.decode(RecordJson)
-const encode = Schema.encodeSync(RecordJson)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const decode = (text: string) => Schema.decode(RecordJson)(text)
+const encode = (record: Session.SessionRecord) => Schema.encodeSync(RecordJson)(record)
 
 export const make = Effect.fnUntraced(function*(options?: { readonly directory?: string | undefined }) {
   const files = yield* Files.make

@@ -23,8 +23,9 @@ const Holder = Schema.Struct({
   since: Schema.Number.pipe(Schema.between(0, 8.64e15))
 })
 const HolderJson = Schema.parseJson(Holder)
-const decode = Schema.decode(HolderJson)
-const encode = Schema.encodeSync(HolderJson)
+// Looked up at each use: parsers are made at the first one, and not at the import.
+const decode = (text: string) => Schema.decode(HolderJson)(text)
+const encode = (holder: typeof Holder.Type) => Schema.encodeSync(HolderJson)(holder)
 
 interface Entry {
   readonly file: string
