@@ -126,6 +126,7 @@ export const arms = Object.fromEntries(
   }).map(([name, prepare]) => [name, arm(prepare)])
 )
 
-/** Why an arm is not for a case. */
-export const unfit = (arm, { agent }) =>
+/** Why an arm is not for a case; a quick run has no time for all. */
+export const unfit = (arm, { agent, name }, quick) =>
   arm === "codex-sdk" && agent !== "codex" || arm === "claude-agent-sdk" && agent !== "claude"
+  || quick && !name.includes("lines of 500 B") && arm !== baseline && !arm.startsWith("ours")

@@ -54,7 +54,8 @@ export const of = ({ benches, head, left, rows }) => {
             })
           ),
           // What is no number: who was left, and what never ended.
-          notes: [...new Set(results.flatMap(({ notes }) => notes ?? []))]
+          notes: [...new Set(results.flatMap(({ notes }) => notes ?? []))],
+          seen: results.find(({ seen }) => seen !== undefined)?.seen
         }))
       }
     })

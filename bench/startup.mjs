@@ -38,7 +38,8 @@ const timed = async (names, start) => {
   const modules = await Promise.all(names.map((name) => import(name)))
   const imported = { import: performance.now() - began, importCpu: cpu() - used }
   const found = Object.fromEntries(modules.map((module, n) => [names[n].split("/").at(-1), module]))
-  await found.Effect.runPromise(found.Effect.scoped(found.Effect.tap(start(found), () => {
+  const { Effect } = found
+  await Effect.runPromise(Effect.scoped(Effect.tap(await start(found), () => {
     imported.spawned = performance.now() - began
     imported.spawnedCpu = cpu() - used
   })))
@@ -47,14 +48,13 @@ const timed = async (names, start) => {
 
 export const arms = {
   [baseline]: ({ program }) =>
-    timed(
-      [...needed(), "@effect/platform-node/NodeCommandExecutor"],
-      ({ Command, Effect, Layer, NodeCommandExecutor, NodeFileSystem }) =>
-        Effect.provide(
-          Command.start(Command.make(program)),
-          Layer.provide(NodeCommandExecutor.layer, NodeFileSystem.layer)
-        )
-    ),
+    timed(needed(), async ({ Command, Effect, Layer, NodeFileSystem }) => {
+      const NodeCommandExecutor = await import("@effect/platform-node/NodeCommandExecutor")
+      return Effect.provide(
+        Command.start(Command.make(program)),
+        Layer.provide(NodeCommandExecutor.layer, NodeFileSystem.layer)
+      )
+    }),
   ours: ({ program }) =>
     timed([...effect, ...entries], ({ Agent, AgentRequest, Claude, Effect, Layer, NodeProcessTree }) =>
       Effect.provide(

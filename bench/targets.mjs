@@ -94,9 +94,9 @@ export const targets = (tables) => {
       times
     ),
     target(
-      "import, against what it needs of others",
+      "import, against what it needs of others, wall and processor",
       "1.25 ×",
-      [of("start-up", "", "ours", "import")?.ratio],
+      ["import", "importCpu"].map((what) => of("start-up", "", "ours", what)?.ratio),
       1.25,
       times
     ),
