@@ -100,4 +100,20 @@ layer(Rig.layer, { excludeTestServices: true, timeout: "10 minutes" })("limits",
         }))
     }
   }
+
+  it.scoped("claude: turns, in a conversation: those of each turn, and its process goes on", () =>
+    Effect.gen(function*() {
+      const { request, route } = yield* begin(Rig.claude, false, rounds)
+      const { prompt, ...fields } = request
+      // All of them together cost more than this.
+      const conversation = yield* Agent.conversation(fields, { limits: { turns: 2, costUsd: 0.0015 } })
+      for (const asked of [2, 4, 6]) {
+        const error = yield* Effect.flip(conversation.turn(prompt))
+        if (!(error instanceof AgentError.AgentLimitExceeded)) return assert.fail(String(error))
+        assert.deepStrictEqual([error.limit, error.allowed, error.measured], ["turns", 2, 3])
+        assert.isUndefined(error.partial.teardown, "its process was ended")
+        assert.lengthOf(yield* route.turns, asked)
+      }
+      assert.strictEqual((yield* conversation.turn(prompt)).text, "done")
+    }).pipe(Effect.provide(Rig.agent(Rig.claude))))
 })
