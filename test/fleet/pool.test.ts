@@ -16,6 +16,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -290,6 +291,7 @@ describe("a place", () => {
         assert.strictEqual((yield* pool.status).live, 0)
         const turns = yield* Effect.replicateEffect(Effect.fork(turn("hello")), 2)
         yield* wait(5)
+        for (const turn of turns) assert.isTrue(Option.isNone(yield* Fiber.poll(turn)), "both go on, in one place")
         yield* Fiber.interruptAll(turns)
         assert.strictEqual((yield* pool.status).live, 1)
         const other = yield* agent.conversation({})
