@@ -308,5 +308,7 @@ describe("a place", () => {
       const { start } = pool.wrap({ ...stand(yield* Ref.make(0)), start: () => Effect.fail(refusal) })
       assert.strictEqual(yield* Effect.flip(start(request)), refusal)
       assert.strictEqual((yield* pool.status).live, 0)
+      yield* Effect.scoped(Effect.flip(start(request)))
+      assert.strictEqual((yield* pool.status).live, 0, "and given back once only")
     }).pipe(Effect.scoped))
 })
