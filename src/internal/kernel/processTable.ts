@@ -86,8 +86,9 @@ export const readProc = (() => {
       let length = 0
       for (;;) {
         const read = fs.readSync(fd, buffer, length, buffer.length - length, null)
-        if (read === 0) return buffer.subarray(0, length)
         length += read
+        // Text of the kernel ends with a line: it need not be asked whether there is more where it left room.
+        if (read === 0 || (length < buffer.length && buffer[length - 1] === 10)) return buffer.subarray(0, length)
         if (length === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2)
       }
     } catch {

@@ -80,6 +80,7 @@ export const make = (
   const strangers = new Map<number, Stranger>()
   let rememberedAtMost = rememberedAtLeast
   let alive: ReadonlyArray<Found> = [{ row: leader, by: "leader", seal: false }]
+  let awaited = alive
   let groups = new Set<number>()
   let sessions = new Set<number>()
   let signalled = new Map<number, boolean>()
@@ -165,7 +166,11 @@ export const make = (
     const untied: Array<Row> = []
     const living = new Map<number, string>()
     for (const row of rows) {
-      if (row.dead) continue
+      if (row.dead) {
+        // Who is never waited for stays in the table, and need not be read at every look.
+        strangers.set(row.pid, { startTime: row.startTime, inode, at })
+        continue
+      }
       const stranger = strangers.get(row.pid)
       if (row.startTime < leader.startTime) {
         strangers.set(row.pid, { startTime: row.startTime, inode, at })
@@ -220,6 +225,7 @@ export const make = (
     if (leaderGone && !blind && !found.some(({ row }) => inRoot(row))) rootOpen = false
     // Who leads behind a seal may have turned out in the midst of the look.
     alive = seal === undefined ? found : found.map(({ by, row }) => judge(row, by))
+    awaited = alive
     return alive
   }
 
@@ -232,7 +238,12 @@ export const make = (
     blind: () => blind,
     settled: () => settled,
     still: () => still,
-    anyKnownAlive: () => alive.some(({ row, seal }) => !seal && table.lives(row)),
+    anyKnownAlive: () => {
+      const first = awaited.findIndex(({ row, seal }) => !seal && table.lives(row))
+      // The dead stay dead: each is asked for once.
+      awaited = first < 0 ? [] : awaited.slice(first)
+      return first >= 0
+    },
     leaderAlive: () => {
       const { row, seal } = lead()
       return !seal && !(leaderGone && row.pid === leader.pid) && table.lives(row)
