@@ -975,6 +975,28 @@ export type AgentError = typeof AgentError.Type
  */
 export const isTransient = (error: AgentError): boolean => error.isTransient
 
+/**
+ * Whether a value is a failure of a run: to tell it from others, such as those of an `approve` handler.
+ *
+ * **Example**
+ *
+ * ```ts
+ * import { Data, Effect } from "effect"
+ * import { Agent, AgentError, AgentRequest } from "effect-agents"
+ *
+ * class Vetoed extends Data.TaggedError("Vetoed")<{}> {}
+ *
+ * const review = Agent.run(AgentRequest.make({ prompt: "Update the dependencies" }), { approve: () => new Vetoed() }).pipe(
+ *   Effect.catchIf(AgentError.isAgentError, (error) => Effect.logError(error.message))
+ * ) // Vetoed is left
+ * ```
+ *
+ * @since 0.1.0
+ * @category refinements
+ */
+// Looked up at each use: parsers are made at the first one, and not at the import.
+export const isAgentError = (error: unknown): error is AgentError => Schema.is(AgentError)(error)
+
 /** How long it is said to take until the same request may go well. */
 const passesIn = (error: AgentError): Effect.Effect<Duration.Duration> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
@@ -982,9 +1004,6 @@ const passesIn = (error: AgentError): Effect.Effect<Duration.Duration> =>
     const after = error._tag === "AgentRateLimited" || error._tag === "AgentOverloaded" ? error.retryAfterMs : undefined
     return Duration.millis(Math.max(after ?? 0, (resetsAt ?? now) - now))
   })
-
-// Looked up at each use: parsers are made at the first one, and not at the import.
-const isAgentError = (error: unknown): error is AgentError => Schema.is(AgentError)(error)
 
 /** Those after which nothing but time has to pass. A run that ended in the middle of its work is to be continued. */
 const isRepeatable = (error: unknown): error is AgentError =>

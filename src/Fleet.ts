@@ -29,8 +29,8 @@ import * as AgentRequest from "./AgentRequest.js"
 import type * as AgentRun from "./AgentRun.js"
 import { isolated as isolatedHome } from "./internal/fleet/configHome.js"
 import * as internal from "./internal/fleet/pool.js"
+import { continued } from "./internal/session/continued.js"
 import * as ProcessTree from "./ProcessTree.js"
-import * as Session from "./Session.js"
 import type * as Teardown from "./Teardown.js"
 
 /**
@@ -434,7 +434,12 @@ const nextRequest = (
   if (teardown?.verified === "survivors") return undefined
   if (resumable === "no") return request
   return resumable === "yes" && session !== undefined
-    ? AgentRequest.make({ ...request, prompt: prompt(error), command: false, session: Session.resume(session) })
+    ? AgentRequest.make({
+      ...request,
+      prompt: prompt(error),
+      command: false,
+      session: continued(request.session, session)
+    })
     : undefined
 }
 
@@ -442,7 +447,8 @@ const nextRequest = (
  * Runs a request, and when the run fails with an error that may pass (`AgentError.isTransient`), takes its conversation up
  * again, as often and at such distances as the schedule says. What was done is not asked for again: the attempts after
  * the first resume the conversation. Only where nothing was begun is the same request made once more; where it is not
- * known whether a conversation can be continued, the error is final.
+ * known whether a conversation can be continued, the error is final. A named session goes on by its name: who takes that
+ * between two attempts is waited for.
  *
  * One run at a time, each in a scope of its own: an attempt begins when the tree of the last one is empty. If that could
  * not be ended, there is no further one.
@@ -483,7 +489,9 @@ export const supervise: <Out, R, E = never, R2 = never>(
     Agent.run<E, R2>(current, runOptions).pipe(
       Effect.map(Either.right),
       // What a handler of the caller's fails with is the caller's, and final.
-      Effect.catchAll((error) => isAgentError(error) ? Effect.fail(error) : Effect.succeed(Either.left(error))),
+      Effect.catchAll((error) =>
+        AgentError.isAgentError(error) ? Effect.fail(error) : Effect.succeed(Either.left(error))
+      ),
       Effect.tapError((error) =>
         Effect.zipRight(
           Ref.update(errors, Array.append(error)),
@@ -504,8 +512,6 @@ export const supervise: <Out, R, E = never, R2 = never>(
   const supervised: Supervised = { outcome: yield* ended, errors: yield* Ref.get(errors) }
   return supervised
 })
-
-const isAgentError = (error: unknown): error is AgentError.AgentError => Schema.is(AgentError.AgentError)(error)
 
 /**
  * A request with a config home of its own, for agents that clobber shared files when several run at once: a directory

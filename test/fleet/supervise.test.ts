@@ -112,6 +112,14 @@ describe("supervise", () => {
       assert.strictEqual(most(), 1)
     }))
 
+  it.effect("goes on by the name of a named session, which is held, remembered and where it works", () =>
+    Effect.gen(function*() {
+      const { asked, layer } = failing([overloaded(), overloaded()])
+      const branch = AgentRequest.make({ prompt: "work", session: Session.named("app", "fix", { fork: true }) })
+      yield* Effect.provide(Fleet.supervise(branch, thrice), layer)
+      assert.deepStrictEqual(asked.slice(1).map(({ session }) => session), Array(2).fill(Session.named("app", "fix")))
+    }))
+
   it.effect("a prompt of one's own", () =>
     Effect.gen(function*() {
       const { asked, layer } = failing([overloaded()])

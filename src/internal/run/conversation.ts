@@ -13,6 +13,7 @@ import type * as AgentRun from "../../AgentRun.js"
 import type * as Conversation from "../../Conversation.js"
 import * as Session from "../../Session.js"
 import type * as SessionStore from "../../SessionStore.js"
+import { continued } from "../session/continued.js"
 import * as named from "./named.js"
 import type * as run from "./run.js"
 
@@ -41,17 +42,12 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
   let session: Session.SessionRef | undefined
   let process: { readonly live: Live; readonly scope: Scope.CloseableScope } | undefined
 
-  /** What goes by a name goes on by it: others may have it between the turns. */
-  const later = (session: Session.SessionRef): Session.Session =>
-    fields.session?._tag === "Named"
-      ? Session.named(fields.session.project, fields.session.name)
-      : Session.resume(session)
-
   const request = (prompt: string) =>
     AgentRequest.make({
       ...fields,
       prompt,
-      ...(session === undefined ? {} : { session: later(session) })
+      // Others may have its name between the turns.
+      ...(session === undefined ? {} : { session: continued(fields.session, session) })
     })
 
   const open = (prompt: string, scope: Scope.Scope) =>

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import type * as AgentDriver from "../../AgentDriver.js"
 import * as AgentError from "../../AgentError.js"
 import type * as AgentOutcome from "../../AgentOutcome.js"
@@ -15,9 +14,6 @@ import type * as SessionStore from "../../SessionStore.js"
 import { finished } from "./conclude.js"
 import * as launch from "./launch.js"
 import * as run from "./run.js"
-
-// Looked up at each use: parsers are made at the first one, and not at the import.
-const isAgentError = (error: unknown): error is AgentError.AgentError => Schema.is(AgentError.AgentError)(error)
 
 type Store = Context.Tag.Service<SessionStore.SessionStore>
 
@@ -72,13 +68,13 @@ const follow = Effect.fnUntraced(function*(store: Store, key: SessionStore.Key, 
     concluded: (outcome) =>
       outcome.pipe(
         Effect.tapError((error) =>
-          isAgentError(error) && "partial" in error && error.partial.session !== undefined
+          AgentError.isAgentError(error) && "partial" in error && error.partial.session !== undefined
             && error.partial.resumable !== "no"
             ? Effect.ignoreLogged(bind(error.partial.session))
             : Effect.void
         ),
         Effect.mapError((error) =>
-          isAgentError(error) && error._tag === "AgentSessionNotFound"
+          AgentError.isAgentError(error) && error._tag === "AgentSessionNotFound"
             ? new AgentError.AgentSessionNotFound({ ...error, named: key })
             : error
         ),

@@ -6,7 +6,8 @@ import * as Schema from "effect/Schema"
 import * as AgentError from "../../AgentError.js"
 import * as AgentOutcome from "../../AgentOutcome.js"
 import type * as AgentRequest from "../../AgentRequest.js"
-import * as Session from "../../Session.js"
+import type * as Session from "../../Session.js"
+import { continued } from "../session/continued.js"
 import { finished } from "./conclude.js"
 import { attemptsKept } from "./reading.js"
 
@@ -46,7 +47,7 @@ const form = <A, I, R>(agent: string, schema: Schema.Schema<A, I, R>) => {
 /** Where the conversation goes on; nowhere when the agent never named it. */
 const later = ({ session }: AgentRequest.AgentRequest, partial: AgentError.Partial): Session.Session | undefined => {
   if (partial.session === undefined || partial.session.id === "" || partial.resumable === "no") return undefined
-  return session._tag === "Named" ? Session.named(session.project, session.name) : Session.resume(partial.session)
+  return continued(session, partial.session)
 }
 
 /** A value is told in whole by its error, however long it is. */
@@ -71,13 +72,13 @@ const together = (earlier: Spent, later: Spent): Spent => ({
   filesChanged: [...new Set([...earlier.filesChanged, ...later.filesChanged])]
 })
 
-const isAgentError = Schema.is(AgentError.AgentError)
-
 /** A failure, with what the runs before it have used and done. */
 const ofAll = <E>(error: E, earlier: Spent): E => {
-  if (!isAgentError(error) || !("partial" in error)) return error
+  if (!AgentError.isAgentError(error) || !("partial" in error)) return error
   const Failure = error.constructor as new(fields: object) => E
-  return new Failure({ ...error, partial: { ...error.partial, ...together(earlier, error.partial) } })
+  // The cause of an error does not go with its fields.
+  const cause = "cause" in error ? { cause: error.cause } : {}
+  return new Failure({ ...error, ...cause, partial: { ...error.partial, ...together(earlier, error.partial) } })
 }
 
 /** Asks, and asks again in the same conversation, until the answer is a value of the schema. */
