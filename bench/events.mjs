@@ -8,29 +8,33 @@ const names = { claude: "Claude", codex: "Codex", copilot: "Copilot" }
 
 export const title = "events"
 export const baseline = "bytes split by hand"
-export const metrics = { wall: "ms", cpu: "ms", memory: "bytes" }
+export const metrics = { wall: "ms", cpu: "ms", again: "ms", memory: "bytes" }
 
 export const cases = (quick) => {
   const count = quick ? 10_000 : 100_000
+  const times = quick ? 1 : 4
   const some = (thousand) => thousand.toLocaleString("en")
   return [
     ...Object.keys(names).filter((agent) => !quick || agent !== "copilot").map((agent) => ({
       name: `${agent}: ${some(count)} lines of 500 B`,
       make: (directory) => lines(directory, agent, count, 500),
       agent,
-      count
+      count,
+      times
     })),
     {
       name: `codex: one line of ${quick ? 2 : 20} MB`,
       make: (directory) => lines(directory, "codex", 1, quick ? 2e6 : 20e6),
       agent: "codex",
-      count: 1
+      count: 1,
+      times
     },
     {
       name: `codex: ${some(count / 5)} lines of 1 KB, written in pieces of 1,021 B`,
       make: (directory) => lines(directory, "codex", count / 5, 1000, "dd bs=1021 status=none if="),
       agent: "codex",
-      count: count / 5
+      count: count / 5,
+      times
     }
   ]
 }
@@ -67,14 +71,15 @@ const readline = async () => {
   }
 }
 
-const ours = (how) => async (agent) => {
-  const { Agent, Effect, Stream, layer, request } = await load(names[agent])
-  return async (program) => {
+const ours = (how) => async (agent, program) => {
+  const { Agent, Effect, Stream, host, request } = await load(names[agent])
+  const provided = await host({ program, maxLineBytes: 2 ** 25 })
+  return async () => {
     let count = 0
     const effect = how === "events"
       ? Agent.stream(request).pipe(Stream.runForEachChunk((chunk) => Effect.sync(() => void (count += chunk.length))))
       : Agent.run(request)
-    await Effect.runPromise(Effect.provide(effect, layer({ program, maxLineBytes: 2 ** 25 })))
+    await Effect.runPromise(provided(effect))
     return { count: how === "events" ? count : Infinity }
   }
 }
@@ -102,12 +107,14 @@ const command = async () => {
 
 const peer = (name) => async () => (await import("./peers/lines.mjs"))[name]()
 
-/** From the start of the process to the last line; what the arm needs is loaded before. */
-const arm = (prepare) => async ({ agent, count, program }) => {
-  const read = await prepare(agent)
+/** From the start of the program to its last line, several times; what the arm needs is loaded before. */
+const arm = (prepare) => async ({ agent, count, program, times }) => {
+  const read = await prepare(agent, program)
   const result = await measured(() => read(program, agent))
   if (result.count < count) throw new Error(`${result.count} of ${count} lines`)
-  return result
+  let again
+  for (let n = 0; n < times; n++) again = await measured(() => read(program, agent))
+  return { ...result, again: again.cpu }
 }
 
 export const arms = Object.fromEntries(

@@ -24,13 +24,14 @@ const raw = async () => async (program) => {
   return first
 }
 
-const ours = async () => {
-  const { Agent, Effect, Stream, layer, request } = await load("Codex")
-  return (program) => {
+const ours = async (program) => {
+  const { Agent, Effect, Stream, host, request } = await load("Codex")
+  const provided = await host({ program })
+  return () => {
     let first
     return Agent.stream(request).pipe(
       Stream.runForEach(() => Effect.sync(() => void (first ??= now()))),
-      Effect.provide(layer({ program })),
+      provided,
       Effect.map(() => first),
       Effect.runPromise
     )
@@ -59,7 +60,7 @@ export const arms = Object.fromEntries(
   Object.entries({ [baseline]: raw, ours, "Command of Effect 3": command }).map(([name, prepare]) => [
     name,
     async ({ program, times }) => {
-      const first = await prepare()
+      const first = await prepare(program)
       const all = []
       for (let n = 0; n <= times; n++) {
         const began = now()

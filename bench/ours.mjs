@@ -14,6 +14,26 @@ export const load = async (agent, options = {}) => {
   ])
   const machine = NodeProcessTree.layerWith({ sweepStale: false, ...options })
   const layer = (settings) => Layer.provideMerge(driver.layer(settings), machine)
+  /** A host builds its layer once, as it imports once: neither belongs to a run. */
+  const host = async (settings) => {
+    const context = await Effect.runPromise(Layer.buildWithScope(layer(settings), Effect.runSync(Scope.make())))
+    return (effect) => Effect.provide(effect, context)
+  }
   const request = AgentRequest.make({ prompt: "go on" })
-  return { Agent, Command, Deferred, Effect, Exit, Fiber, Layer, ProcessTree, Scope, Stream, Teardown, layer, request }
+  return {
+    Agent,
+    Command,
+    Deferred,
+    Effect,
+    Exit,
+    Fiber,
+    Layer,
+    ProcessTree,
+    Scope,
+    Stream,
+    Teardown,
+    host,
+    layer,
+    request
+  }
 }

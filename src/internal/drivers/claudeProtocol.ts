@@ -228,7 +228,7 @@ const streamEvent = (state: State, record: Record_): Step => {
       return delta(state, record, event, parent)
     case "message_start": {
       const message = Json.record(event["message"])
-      const { outputTokens: _, ...usage } = Usage.tokens(Json.record(message["usage"]))
+      const usage = Usage.promptTokens(Json.record(message["usage"]))
       const call = callOf(state, parent, Json.string(message["id"]) ?? Json.string(record["api_message_id"]))
       const calls = Usage.withCall(state.calls, parent, { ...call, usage: { ...call.usage, ...usage }, streamed: true })
       return {
@@ -254,13 +254,17 @@ const streamEvent = (state: State, record: Record_): Step => {
   }
 }
 
+const noIds: ReadonlySet<unknown> = new Set()
+
 /** The calls that a record tells were rejected: gathered once for all of its results. */
-const rejectedIn = (record: Record_): ReadonlySet<unknown> =>
-  new Set(
-    Json.list(record["tool_result_meta"]).map(Json.record)
+const rejectedIn = (record: Record_): ReadonlySet<unknown> => {
+  const metas = Json.list(record["tool_result_meta"])
+  return metas.length === 0 ? noIds : new Set(
+    metas.map(Json.record)
       .filter((meta) => Json.record(meta["permission_decision"])["decision"] === "reject")
       .map((meta) => meta["id"])
   )
+}
 
 const resultBlock = (
   state: State,
@@ -354,7 +358,7 @@ const assistant = (state: State, record: Record_): Step => {
   const id = Json.string(message["id"]) ?? Json.string(record["uuid"]) ?? ""
   const known = Usage.newestOf(state.calls, parent)?.id === id
   const call = callOf(state, parent, id)
-  const { outputTokens: _, ...told } = Usage.tokens(Json.record(message["usage"]))
+  const told = Usage.promptTokens(Json.record(message["usage"]))
   const usage = { ...call.usage, ...told }
   const context = parent === undefined ? Usage.context(told) : undefined
   const rejected = rejectedIn(record)

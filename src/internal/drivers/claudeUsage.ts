@@ -9,9 +9,12 @@ export const none: Usage = {}
 
 /** The `usage` of a message, or of the result for its whole turn. */
 export const tokens = (usage: AgentDriver.JsonRecord): Usage =>
+  Json.compact({ ...promptTokens(usage), outputTokens: Json.number(usage["output_tokens"]) })
+
+/** The same where the output is a placeholder. */
+export const promptTokens = (usage: AgentDriver.JsonRecord): Usage =>
   Json.compact({
     inputTokens: Json.number(usage["input_tokens"]),
-    outputTokens: Json.number(usage["output_tokens"]),
     cacheReadTokens: Json.number(usage["cache_read_input_tokens"]),
     cacheWriteTokens: Json.number(usage["cache_creation_input_tokens"]),
     reasoningTokens: Json.number(Json.record(usage["output_tokens_details"])["thinking_tokens"])

@@ -28,6 +28,9 @@ export interface Events<E> {
   readonly relieve: Effect.Effect<never>
 }
 
+const flat = <A>(batches: Chunk.Chunk<ReadonlyArray<A>>): Chunk.Chunk<A> =>
+  Chunk.unsafeFromArray(Chunk.toReadonlyArray(batches).flat())
+
 /** In batches of what one piece of output held. */
 const capacity = 16
 
@@ -66,7 +69,7 @@ export const make = Effect.fnUntraced(function*<E>(): Effect.fn.Return<Events<E>
     Effect.flatMap(([batches, done]) =>
       done && batches.length === 0
         ? Effect.fail(Option.none())
-        : Effect.succeed(Chunk.unsafeFromArray(Chunk.toReadonlyArray(batches).flat()))
+        : Effect.succeed(batches.length === 1 ? Chunk.unsafeFromArray(Chunk.unsafeHead(batches)) : flat(batches))
     )
   )
 
