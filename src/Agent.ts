@@ -390,6 +390,7 @@ export const conversation = <E = never, R = never>(
  * What would be started for a request, without starting anything: for a look before the leap, and for logs
  * (`AgentDriver.redacted` leaves out what is secret).
  *
+ * It is that of a run without options of its own: with `approve` or `limits`, a run may be started with other arguments.
  * Fails with a `PlanError`. Whether the program is installed is not looked at, and neither is who holds a named session.
  *
  * **Example**

@@ -208,8 +208,8 @@ export class AgentInputTooLarge
 }
 
 /**
- * The agent cannot do what was asked: `what` names it, `hint` another way. Raised before anything is started. Not
- * transient.
+ * The agent cannot do what was asked: `what` names it, `hint` another way. Raised before anything is started, save for
+ * an answer of `approve` that the agent cannot take, and a version that speaks otherwise. Not transient.
  *
  * **Example**
  *

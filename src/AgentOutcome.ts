@@ -132,8 +132,8 @@ export const contextUsed = (usage: Usage): Option.Option<number> =>
  * Why the agent stopped, in words common to all; `other` with the agent's own in the outcome's `stopDetail`. That of a
  * run which failed is in `AgentTurnFailed`: `interrupted` and `error` always, `max-turns` and `max-budget` where the
  * agent takes a limit that it reached for a failure, as Claude Code and Copilot do, and the limit is none of the run: those
- * are `AgentLimitExceeded`. An outcome with `max-budget` has its answer, which took the last of the money. `detached`: it has not stopped, but
- * was handed over by `AgentRun.detach` while it was at work.
+ * are `AgentLimitExceeded`. An outcome with `max-budget` has its answer, which took the last of the money. `detached`: it
+ * has not stopped, but was handed over by `AgentRun.detach` while it was at work.
  *
  * **Example**
  *
@@ -307,7 +307,6 @@ export class Turn extends Schema.Class<Turn>("effect-agents/AgentOutcome/Turn")(
  *   its shell commands did is not known.
  * - `stderrTail` is the end of what the agent wrote to its standard error.
  * - `durationMs` is the time from the start to the end of the teardown.
- *
  * - `session` is where to continue; its `id` is empty when the agent never named one.
  * - `stop` is `interrupted` when the caller ended the turn by `AgentRun.interrupt`, and `detached` when it handed the run
  *   over: `text` is then what was there.

@@ -30,7 +30,6 @@ import type * as Teardown from "./Teardown.js"
  * - `interrupt`: ends the turn and keeps the conversation, then waits for the end of the run, whose outcome has the
  *   `stop` `interrupted`. Without a dialogue, and when the agent does not follow within `interruptWithin`, its processes
  *   are ended as at the end of the scope. Does nothing once the turn is over.
- *
  * - `detach`: hands its processes over, to go on without this host and without its events: see `ProcessTree.Detached`.
  *   The run is over with that: the `stop` of its outcome is `detached`, unless its turn was over, and the `teardown` tells
  *   the mark. Fails with `AgentUnsupported` for a run that is talked to or in a named session, and with `DetachRefused`
@@ -89,7 +88,7 @@ export type SendError =
  * What a run may take: beside what its processes may use all together, its time, its steps and its tokens. A run that
  * goes beyond is ended and fails with `AgentLimitExceeded`, unless its answer was complete by then. In a conversation
  * they hold for each turn. An agent that can keep one itself is told of it, and ends its turn in its own way: Claude Code
- * knows `turns` and, outside of conversations, `costUsd`.
+ * knows `turns` and, outside of conversations, `costUsd`. What is left out has no limit.
  *
  * - `wall`: the whole time.
  * - `firstEvent`: the time until the agent is first heard of.

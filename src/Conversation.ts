@@ -35,7 +35,7 @@ export interface Turn<out E = never> {
  *   or starts one that resumes.
  * - `start`: the same for who wants the events of the turn, or to send messages into it. The turn lives as long as the
  *   scope, and is interrupted when that closes before its end.
- * - `session`: where to continue, once the agent has named it.
+ * - `session`: where to continue: none before the first turn has ended, nor unless the agent has named it.
  *
  * **Example**
  *

@@ -1,5 +1,5 @@
 /**
- * Running coding agents: `start`, `run`, `object`, `stream`, `plan`, and the service behind them.
+ * Running coding agents: `start`, `run`, `object`, `stream`, `conversation`, `plan`, `probe`, and the service behind them.
  *
  * @since 0.1.0
  */

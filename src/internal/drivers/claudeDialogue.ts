@@ -2,6 +2,7 @@
 import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as Approval from "../../Approval.js"
+import * as Begun from "./begun.js"
 import { text } from "./claudePlan.js"
 import * as Json from "./json.js"
 
@@ -46,17 +47,11 @@ const response = (id: string, response: Record_): Record_ => ({
   response: { subtype: "success", request_id: id, response }
 })
 
-const without = (questions: Dialogue["questions"], id: string): Dialogue["questions"] => {
-  const left = new Map(questions)
-  left.delete(id)
-  return left
-}
-
 const answer = (state: Dialogue, id: string, decision: Approval.Decision): Step => {
   const question = state.questions.get(id)
   if (question === undefined) return { state, events: [] }
   return {
-    state: { ...state, questions: without(state.questions, id) },
+    state: { ...state, questions: Begun.without(state.questions, id) },
     events: [],
     replies: [
       response(
@@ -154,7 +149,7 @@ export const heard = (state: Dialogue, record: Record_): Step => {
   if (record["type"] === "control_response") return answered(state, record)
   if (id === undefined) return { state, events: [unknown("control_request", record)] }
   return record["type"] === "control_request" ? asked(state, id, record) : {
-    state: { ...state, questions: without(state.questions, id) },
+    state: { ...state, questions: Begun.without(state.questions, id) },
     events: [unknown("control_cancel_request", record)],
     withdrawn: [id]
   }

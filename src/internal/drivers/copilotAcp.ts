@@ -4,6 +4,7 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import type * as AgentEvent from "../../AgentEvent.js"
 import * as Approval from "../../Approval.js"
 import * as Acp from "./acp.js"
+import * as Begun from "./begun.js"
 import { said } from "./copilotPlan.js"
 import * as Exec from "./copilotProtocol.js"
 import * as Failure from "./failure.js"
@@ -181,16 +182,10 @@ const cancelling = (state: State): Pick<Step, "replies" | "withdrawn"> => ({
   withdrawn: [...state.questions.keys()]
 })
 
-const without = (questions: State["questions"], id: string): State["questions"] => {
-  const left = new Map(questions)
-  left.delete(id)
-  return left
-}
-
 const answer = (state: State, id: string, decision: Approval.Decision): Step => {
   const question = state.questions.get(id)
   if (question === undefined) return { state, events: [] }
-  const next = { ...state, questions: without(state.questions, id) }
+  const next = { ...state, questions: Begun.without(state.questions, id) }
   if (decision._tag === "Allow" && decision.input !== undefined) {
     const { replies = [], withdrawn } = cancelling(next)
     return {
