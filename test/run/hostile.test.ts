@@ -39,6 +39,17 @@ describe("hostile records", () => {
     assert.strictEqual(progress.terminal?.failure?.kind, "turn-failed")
   })
 
+  it("a time after which to try again that is nothing but digits", () => {
+    const { progress } = read(Copilot.driver, [
+      {
+        type: "session.error",
+        data: { errorType: "query", statusCode: 429, message: `try again in ${"1".repeat(60_000)} z` }
+      },
+      { type: "result", exitCode: 1 }
+    ])
+    assert.strictEqual(progress.terminal?.failure?.kind, "rate-limited")
+  })
+
   it("a turn of Claude Code with thousands of sub-agents, whose use is still added up", () => {
     const count = 4_000
     const { progress } = read(

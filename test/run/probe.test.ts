@@ -8,6 +8,7 @@ import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
 import * as Installation from "effect-agents/Installation"
 import * as NodeProcessTree from "effect-agents/NodeProcessTree"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -228,6 +229,15 @@ describe("a probe", () => {
         found.problems.every((problem) => /: 0 of (?:1|all) answers within 300 ms$/.test(problem)),
         String(found.problems)
       )
+    }))
+
+  it.scopedLive("does not hold up the host with a version of nothing but digits", () =>
+    Effect.gen(function*() {
+      const { program } = yield* cli("1".repeat(100_000), account.claude.yes)
+      const [taken, found] = yield* Effect.timed(probing("claude", program))
+      assert.isUndefined(found.version)
+      // What took the square of its length took ten seconds and more.
+      assert.isBelow(Duration.toSeconds(taken), 5)
     }))
 
   it.scoped("is asked once, until it is old, and again for another environment", () =>

@@ -36,7 +36,8 @@ export const retryAfterIn = (text: string): number | undefined => {
   const found = /\b(?:again in|retry after|reset(?:s)? in)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)/i.exec(text)
   if (found === null) return undefined
   let total = 0
-  for (const [, amount, unit] of (found[1] ?? "").matchAll(/(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h|d)/gi)) {
+  // Where digits begin, and not at each of them: so many would take for ever.
+  for (const [, amount, unit] of (found[1] ?? "").matchAll(/(?<!\d)(\d+(?:\.\d+)?)\s*(ms|milli|s|m|h|d)/gi)) {
     const word = (unit ?? "").toLowerCase()
     total += Number(amount) * (units[word === "milli" ? "ms" : word] ?? 0)
   }

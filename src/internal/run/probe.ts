@@ -35,7 +35,9 @@ type Asked = Partial<Pick<AgentRequest.AgentRequest, "cwd" | "env" | "envPolicy"
   readonly timeout?: Duration.DurationInput | undefined
 }
 
-const versionOf = (text: string): Option.Option<string> => Option.fromNullable(/\d+\.\d+\.\d+[\w.-]*\b/.exec(text)?.[0])
+// Where digits begin, and not at each of them: a line of nothing else would take for ever.
+const versionOf = (text: string): Option.Option<string> =>
+  Option.fromNullable(/(?<!\d)\d{1,9}\.\d{1,9}\.\d{1,9}[\w.-]{0,64}\b/.exec(text)?.[0])
 
 const recordOf = (text: string): Option.Option<AgentDriver.JsonRecord> => {
   const line = lines.parseLine(text)
