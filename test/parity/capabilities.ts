@@ -326,13 +326,15 @@ export const capabilities: ReadonlyArray<Row> = [
     "C53",
     "Claude Code is answered in its words",
     claudeDialogue("answers in its words"),
-    claudeDialogue("begins with its opening, which must be answered, and the prompt")
+    claudeDialogue("begins with its opening, which must be answered, and the prompt"),
+    conformance.dialogue("a question may have the id of a request of ours, and is answered as the caller says")
   ),
   works(
     "C54",
     "Codex is answered in its words, and hears why not",
     codexServer("answers in its words"),
-    codexServer("the reason of a refusal is said before it")
+    codexServer("the reason of a refusal is said before it"),
+    conformance.dialogue("a question may have the id of a request of ours, and is answered as the caller says")
   ),
   works(
     "C55",
@@ -356,7 +358,8 @@ export const capabilities: ReadonlyArray<Row> = [
     "C58",
     "a receipt that comes of the agent, not of a queue",
     run.dialogue("returns when the agent has taken the message, which is then in the turn"),
-    run.dialogue("is told when the turn ends before the agent takes the message")
+    run.dialogue("is told when the turn ends before the agent takes the message"),
+    conformance.dialogue("a message reaches the turn that goes on; one that nobody takes is told of in time")
   ),
   works(
     "C59",

@@ -30,6 +30,7 @@ export const defects: ReadonlyArray<Row> = [
     "ids of questions taken for those of answers",
     dialogues("what it is asked is handed on or refused, and answered once at the most"),
     codexServer("a question of the CLI with the id of a request of ours is a question"),
+    conformance.dialogue("several questions at once, each with its own answer"),
     real.dialogue("three questions in one turn, each with its own answer; reading needs none")
   ),
   works(
@@ -169,7 +170,11 @@ export const defects: ReadonlyArray<Row> = [
     "questions that nobody knows are never answered",
     claudeDialogue("what it asks and nobody knows is refused, not left hanging"),
     codexServer("what it asks and nobody knows is refused, not left hanging"),
-    run.dialogue("a question that is withdrawn interrupts its handler, and is not answered")
+    conformance.dialogue("what nobody knows is refused, and the turn goes on"),
+    run.dialogue("a question that is withdrawn interrupts its handler, and is not answered"),
+    conformance.dialogue(
+      "a question that is taken back, or outlives the turn or the process, interrupts its handler and is not answered"
+    )
   ),
   works(
     "D28",
@@ -259,7 +264,8 @@ export const missing: ReadonlyArray<Row> = [
     "another input is refused for Codex and Copilot, which take none",
     run.dialogue("time and rules are handlers around handlers"),
     claudeDialogue("answers in its words"),
-    codexServer("another input ends the turn with what cannot be done")
+    codexServer("another input ends the turn with what cannot be done"),
+    conformance.dialogue("another input than it asked for is what it does, or the end of the run")
   ),
   works("M10", "a branch with Codex", sessions("a branch has an id of its own, and the original stays as it is")),
   works("M11", "models and account of Claude Code", run.probe("tells the version, the login, the models")),

@@ -30,6 +30,7 @@ export const worktree = at("worktree/worktree")
 
 export const conformance = {
   detach: at("conformance/detach"),
+  dialogue: at("conformance/dialogue"),
   endings: at("conformance/endings"),
   environment: at("conformance/environment"),
   host: at("conformance/host"),

@@ -442,9 +442,11 @@ const result = (state: State, record: Record_): Step => {
       calls: Usage.withoutMain(state.calls),
       results: Usage.afterResult(state.results, state.calls, record, state),
       // A message that waits for its turn begins another.
-      terminal: ClaudeDialogue.isOver(state.dialogue) ? terminal : undefined
+      terminal: ClaudeDialogue.isOver(state.dialogue) ? terminal : undefined,
+      dialogue: { ...state.dialogue, questions: new Map() }
     },
-    events: [{ _tag: "Finished", ok: terminal.failure === undefined, stop: terminal.stop }]
+    events: [{ _tag: "Finished", ok: terminal.failure === undefined, stop: terminal.stop }],
+    withdrawn: [...state.dialogue.questions.keys()]
   }
 }
 

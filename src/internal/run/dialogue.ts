@@ -5,6 +5,7 @@
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as FiberMap from "effect/FiberMap"
 import * as Mailbox from "effect/Mailbox"
 import type * as Scope from "effect/Scope"
@@ -162,11 +163,14 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
       }).pipe(Effect.ensuring(Effect.sync(() => receipts.delete(id)))),
     end: Effect.suspend(() => {
       ended = true
-      return Effect.zipRight(
-        outbox.end,
-        Effect.forEach([...receipts.keys()], (id) => settle(id, { _tag: "Refused", why: "the turn is over" }), {
-          discard: true
-        })
+      // Not waited for: a handler that cannot be interrupted would hold up the end.
+      return Effect.forEach(Array.from(handlers), ([, fiber]) => Fiber.interruptFork(fiber), { discard: true }).pipe(
+        Effect.zipRight(outbox.end),
+        Effect.zipRight(
+          Effect.forEach([...receipts.keys()], (id) => settle(id, { _tag: "Refused", why: "the turn is over" }), {
+            discard: true
+          })
+        )
       )
     }),
     broken: Deferred.await(broken),
