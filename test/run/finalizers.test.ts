@@ -87,7 +87,8 @@ describe("in a finalizer", () => {
   for (const interruptWithin of ["10 seconds", "1 millis"] as const) {
     it.scopedLive(`the end of a turn whose reader has stopped, with ${interruptWithin} for the agent`, () =>
       Effect.gen(function*() {
-        const conversation = yield* Agent.conversation({}, { ...impatient, interruptWithin })
+        // A busy machine takes its time for each opening.
+        const conversation = yield* Agent.conversation({}, { ...impatient, replyWithin: "20 seconds", interruptWithin })
         for (const pieces of [14, 15, 16, 17, 18, 19, 20, 40]) {
           const ended = yield* Deferred.make<void, unknown>()
           const turn = Effect.gen(function*() {
