@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -88,6 +89,37 @@ describe("approvals", () => {
       assert.isTrue(events._tag === "Failure" && Cause.isFailure(events.cause))
       assert.isFalse(yield* run.tree.isRunning)
     })).pipe(Effect.provide(talker)))
+
+  it.live("a decision that cannot be said ends the run with the reason, and leaves nobody waiting", () =>
+    Effect.gen(function*() {
+      const exit = yield* Effect.exit(Agent.run(AgentRequest.make({ prompt: "ask" }), {
+        approve: () => Effect.succeed(Approval.allow({ input: { big: 1n } }))
+      }))
+      assert.isTrue(Exit.isFailure(exit) && Cause.pretty(exit.cause).includes("BigInt"), String(exit))
+    }).pipe(Effect.provide(talker)))
+
+  it.live("an answer that the agent can no longer hear ends the run in time", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Agent.run(
+        AgentRequest.make({ prompt: "deaf ask", extraArgs: ["stays"] }),
+        { approve: () => Effect.succeed(Approval.allow()), replyWithin: "300 millis" }
+      ))
+      assert.strictEqual(error._tag, "AgentUnresponsive")
+      assert.include(error.message, "no answer to what was written to its standard input within 300 ms")
+    }).pipe(Effect.provide(talker)))
+
+  it.live("an answer of the agent is not lost when it can no longer hear", () =>
+    Effect.gen(function*() {
+      const outcome = yield* Agent.run(
+        AgentRequest.make({ prompt: "deaf ask answer", extraArgs: ["stays"] }),
+        {
+          approve: () => Effect.succeed(Approval.allow()),
+          replyWithin: "400 millis",
+          limits: { afterResult: "2 seconds" }
+        }
+      )
+      assert.deepStrictEqual(Answered(outcome.text).answers, [])
+    }).pipe(Effect.provide(talker)))
 
   it.live("an agent that asks although nobody is there to answer is told so", () =>
     Effect.gen(function*() {

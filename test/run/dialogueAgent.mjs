@@ -1,6 +1,6 @@
 // An agent with a dialogue, in as few words as there can be. It does what the prompt says, one word after the other.
 import { spawn } from "node:child_process"
-import { openSync } from "node:fs"
+import { closeSync, openSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 const say = (record) => process.stdout.write(`${JSON.stringify(record)}\n`)
@@ -12,6 +12,7 @@ let turn = 0
 const acts = {
   ask: () => ask("q", { command: "rm -r build" }),
   askThree: () => ["a", "b", "c"].forEach((id) => ask(id, { command: id })),
+  deaf: () => closeSync(0),
   withdraw: () => say({ type: "withdraw", id: "q" }),
   flood: (pieces = 200) => {
     for (let i = 0; i < pieces; i++) say({ type: "noise", i, pad: "x".repeat(70_000) })

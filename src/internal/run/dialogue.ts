@@ -64,18 +64,11 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
   { approve, driver, handlers, isOpen, reading, replyWithinMs, tree }: Options<S, E, R>
 ): Effect.fn.Return<Dialogue<S, E>, never, R | Scope.Scope> {
   const context = yield* Effect.context<R>()
-  const outbox = yield* Mailbox.make<AgentDriver.JsonRecord>()
+  const outbox = yield* Mailbox.make<Uint8Array>()
   const broken = yield* Deferred.make<Broken<E>>()
   const receipts = new Map<string, Deferred.Deferred<Receipt>>()
   let ended = !isOpen
   let asked = 0
-
-  if (isOpen) {
-    yield* inBackground(
-      // A CLI that has stopped reading is told of by how it ends.
-      Effect.ignore(Stream.run(Stream.map(Mailbox.toStream(outbox), encode), tree.stdin))
-    )
-  }
 
   const handler = (question: Approval.Question): Effect.Effect<Approval.Decision, E> =>
     approve === undefined ? nobody(question) : Effect.provide(approve(question), context)
@@ -97,6 +90,16 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
       Effect.asVoid
     )
 
+  if (isOpen) {
+    yield* inBackground(
+      // A CLI that has stopped reading is told of by how it ends, unless it stays and waits for what it cannot hear.
+      Effect.catchAll(
+        Stream.run(Mailbox.toStream(outbox), tree.stdin),
+        () => expire("what was written to its standard input")
+      )
+    )
+  }
+
   const settle = (id: string, receipt: Receipt): Effect.Effect<unknown> =>
     Effect.suspend(() => {
       const waiting = receipts.get(id)
@@ -114,7 +117,8 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
       && settled === undefined && closes === undefined
     ) return undefined
     return Effect.gen(function*() {
-      for (const reply of replies ?? []) outbox.unsafeOffer(reply)
+      // Here, where whoever says what has no form in JSON is told so.
+      for (const reply of replies ?? []) outbox.unsafeOffer(encode(reply))
       if (closes === true) yield* outbox.end
       for (const { id, what } of expects ?? []) {
         yield* FiberMap.run(handlers, `reply ${id}`, Effect.interruptible(expire(what)))

@@ -284,9 +284,14 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
       Effect.zipRight(readRest),
       Effect.as<Stopped>({ _tag: "Ended" }),
       Effect.catchAll((stopped) => Effect.succeed(stopped)),
-      Effect.raceFirst(dialogue.broken),
       Effect.raceFirst(Effect.map(detached.await, (): Stopped => ({ _tag: "Detached" }))),
       // An answer that is complete is not thrown away.
+      Effect.raceFirst(
+        Effect.map(
+          dialogue.broken,
+          (broken) => broken._tag === "Unresponsive" && isOver() ? { _tag: "Ended" as const } : broken
+        )
+      ),
       Effect.raceFirst(
         Effect.map(timeIsOver, (beyond): Stopped => isOver() ? { _tag: "Ended" } : { _tag: "Limit", beyond })
       )
