@@ -204,7 +204,12 @@ export const capabilities: ReadonlyArray<Row> = [
     claudeDialogue("hands a question on as it was asked"),
     codexServer("a question about an edit says what would change")
   ),
-  works("C33", "news of the account's quota", claude("a warning about the quota is no refusal")),
+  works(
+    "C33",
+    "news of the account's quota",
+    "Claude Code alone tells",
+    claude("a warning about the quota is no refusal")
+  ),
   works(
     "C34",
     "the begin and the end of a compaction",
@@ -393,7 +398,12 @@ export const capabilities: ReadonlyArray<Row> = [
   works("C65", "the models of Codex", run.probe("tells the version, the login, the models")),
   works("C66", "the models of Copilot", run.probe("tells the version, the login, the models")),
   works("C67", "models asked of the installed CLI", run.probe("tells the version, the login, the models")),
-  works("C68", "the account's quota asked of the installed CLI", run.probe("tells the version, the login, the models")),
+  works(
+    "C68",
+    "the account's quota asked of the installed CLI",
+    "Codex alone tells",
+    run.probe("tells the version, the login, the models")
+  ),
   works("C69", "whether somebody is logged in, without a run", run.probe("tells that nobody is logged in")),
   works(
     "C70",

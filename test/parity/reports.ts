@@ -283,7 +283,7 @@ export const reports: ReadonlyArray<Row> = [
     situations("the CLI gives up for a reason of its own"),
     situations("the CLI crashes")
   ),
-  works(
+  differs(
     "B92",
     "flags that the installed version does not know",
     "an error that names the flag, after the start; what the installed version offers can be asked before",
