@@ -63,6 +63,25 @@ describe("the dialogue of Claude Code", () => {
     }])
   })
 
+  it("tells the call whose sub-agent asks, as its events do", () => {
+    const [subtype, task_type] = ["task_started", "local_agent"]
+    const { state } = protocol.step(begun, {
+      type: "system",
+      subtype,
+      task_type,
+      task_id: "a1",
+      tool_use_id: "toolu_0"
+    })
+    const { request, ...record } = question("q")
+    const parents = ["a1", "a2", undefined].map((agent_id) => {
+      const { asks, events } = protocol.step(state, { ...record, request: { ...Object(request), agent_id } })
+      const [event] = events
+      assert.strictEqual(event?._tag === "ApprovalRequested" ? event.parent : "", asks?.[0]?.parent)
+      return asks?.[0]?.parent
+    })
+    assert.deepStrictEqual(parents, ["toolu_0", "a2", undefined])
+  })
+
   it("hands a question on as it was asked", () => {
     const step = protocol.step(begun, question("q"))
     assert.deepStrictEqual(step.asks, [

@@ -97,9 +97,12 @@ export const said = (state: Dialogue, input: AgentDriver.Input): Step => {
   }
 }
 
+/** The tool call that a sub-agent comes from. */
+type CallOf = (agent: string) => string
+
 const unknown = (type: string, raw: Record_): AgentEvent.Unstamped => ({ _tag: "Unknown", type, raw })
 
-const asked = (state: Dialogue, id: string, record: Record_): Step => {
+const asked = (state: Dialogue, id: string, record: Record_, callOf: CallOf): Step => {
   const request = Json.record(record["request"])
   if (request["subtype"] !== "can_use_tool") {
     // Never left hanging: whatever a later version asks, it hears that nobody knows.
@@ -113,6 +116,7 @@ const asked = (state: Dialogue, id: string, record: Record_): Step => {
     }
   }
   const input = Json.record(request["input"])
+  const agent = Json.string(request["agent_id"])
   const question = Json.compact({
     id,
     agent: "claude",
@@ -120,7 +124,7 @@ const asked = (state: Dialogue, id: string, record: Record_): Step => {
     input,
     call: Json.string(request["tool_use_id"]),
     reason: Json.string(request["decision_reason"]),
-    parent: Json.string(request["agent_id"])
+    parent: agent === undefined ? undefined : callOf(agent)
   })
   const { agent: _, ...event } = question
   return {
@@ -144,11 +148,11 @@ const answered = (state: Dialogue, record: Record_): Step => {
 }
 
 /** A control record of the CLI. */
-export const heard = (state: Dialogue, record: Record_): Step => {
+export const heard = (state: Dialogue, record: Record_, callOf: CallOf): Step => {
   const id = Json.string(record["request_id"])
   if (record["type"] === "control_response") return answered(state, record)
   if (id === undefined) return { state, events: [unknown("control_request", record)] }
-  return record["type"] === "control_request" ? asked(state, id, record) : {
+  return record["type"] === "control_request" ? asked(state, id, record, callOf) : {
     state: { ...state, questions: Begun.without(state.questions, id) },
     events: [unknown("control_cancel_request", record)],
     withdrawn: [id]

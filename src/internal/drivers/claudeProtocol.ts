@@ -494,7 +494,7 @@ const dispatch = (state: State, record: Record_): Step => {
     case "control_request":
     case "control_response":
     case "control_cancel_request":
-      return within(state, ClaudeDialogue.heard(state.dialogue, record))
+      return within(state, ClaudeDialogue.heard(state.dialogue, record, (agent) => Work.callOf(state.work, agent)))
     default:
       return { state, events: [unknown(typed(record, Json.string(record["type"]) ?? "unknown"), record)] }
   }

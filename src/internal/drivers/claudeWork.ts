@@ -13,7 +13,13 @@ export interface Work {
   /** Calls of tools that edit, until they return. */
   readonly edits: ReadonlyMap<string, string>
   readonly steps: ReadonlyMap<string, Plans.Step>
-  readonly tasks: ReadonlyMap<string, "SubAgent" | "Background">
+  readonly tasks: ReadonlyMap<string, Task>
+}
+
+interface Task {
+  readonly tag: "SubAgent" | "Background"
+  /** The tool call that it comes from. */
+  readonly call: string | undefined
 }
 
 interface Told {
@@ -97,7 +103,7 @@ const begun = (work: Work, record: Record_, id: string, parent: string | undefin
   const call = Json.string(record["tool_use_id"])
   const common = { phase: "started", id, call, parent } as const
   return {
-    work: { ...work, tasks: Begun.kept(work.tasks, id, tag) },
+    work: { ...work, tasks: Begun.kept(work.tasks, id, { tag, call }) },
     events: [
       tag === "SubAgent"
         ? Json.compact({ _tag: tag, ...common, name: Json.string(record["subagent_type"]) })
@@ -105,6 +111,9 @@ const begun = (work: Work, record: Record_, id: string, parent: string | undefin
     ]
   }
 }
+
+/** Elsewhere a sub-agent is called by the tool call that it comes from, in its questions by its own name. */
+export const callOf = ({ tasks }: Work, agent: string): string => tasks.get(agent)?.call ?? agent
 
 /** `undefined` where the record is no news of a task. */
 export const task = (
@@ -115,7 +124,7 @@ export const task = (
   const id = Json.string(record["task_id"])
   if (id === undefined) return undefined
   if (record["subtype"] === "task_started") return begun(work, record, id, parent)
-  const tag = work.tasks.get(id)
+  const tag = work.tasks.get(id)?.tag
   if (tag === undefined) return undefined
   const call = Json.string(record["tool_use_id"])
   const ok = record["status"] === "completed"
