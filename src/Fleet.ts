@@ -220,7 +220,8 @@ export function forEach<X, A, E, R>(
   f: (item: X, index: number) => Effect.Effect<A, E, R>,
   { concurrency, mode, stagger }: ForEachOptions
 ): Effect.Effect<ReadonlyArray<A | Exit.Exit<A, E>>, E, Exclude<R, Scope.Scope>> {
-  const run = (item: X, index: number) => Effect.scoped(f(item, index))
+  // One that throws before it is an effect fails as its item does, and not as the whole.
+  const run = (item: X, index: number) => Effect.scoped(Effect.suspend(() => f(item, index)))
   const settle: (item: X, index: number) => Effect.Effect<A | Exit.Exit<A, E>, E, Exclude<R, Scope.Scope>> =
     mode === "collect" ? (item, index) => Effect.exit(run(item, index)) : run
   // The checker takes the first overload for the whole, whose type parameters are not these.

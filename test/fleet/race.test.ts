@@ -138,6 +138,16 @@ describe("forEach", () => {
       })
     ))
 
+  it.effect("collects what the others have come to where one throws", () =>
+    Effect.gen(function*() {
+      const boom = (item: number): Effect.Effect<number> => {
+        if (item === 2) throw new Error("boom")
+        return Effect.succeed(item)
+      }
+      const exits = yield* Fleet.forEach([1, 2, 3], boom, { concurrency: 1, mode: "collect" })
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true])
+    }))
+
   it.effect("starts are at least so far apart", () =>
     Effect.gen(function*() {
       const starts: Array<number> = []

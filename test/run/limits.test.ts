@@ -95,6 +95,15 @@ describe("limits of a run", () => {
       yield* within(`${twice} answer`, { turns: 2 })
     }))
 
+  it.live("one that is no number lets nothing through", () =>
+    Effect.gen(function*() {
+      for (const limit of ["turns", "steps", "costUsd", "tokens"] as const) {
+        const limits: AgentRun.Limits = { [limit]: Number.NaN, wall: "10 seconds" }
+        const error = yield* Effect.flip(Agent.run(ask("costs:0.5 stay"), { limits }))
+        assert.deepInclude({ ...error }, { _tag: "AgentLimitExceeded", limit })
+      }
+    }).pipe(Effect.provide(talker)))
+
   it.live("costUsd: as far as it is told", () =>
     Effect.gen(function*() {
       const error = yield* beyond("costs:0.5 costs:2.5 stay", { costUsd: 2 })

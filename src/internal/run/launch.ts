@@ -80,7 +80,7 @@ export const makeDirectory = Effect.fnUntraced(function*(
       program,
       cwd,
       reason: "files",
-      detail: "the files of the run could not be written",
+      detail: `the files of the run could not be written: ${cause.message}`,
       cause
     })
   const fs = yield* FileSystem.FileSystem

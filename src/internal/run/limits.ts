@@ -78,7 +78,8 @@ const first = (
   ...measures: ReadonlyArray<readonly [limit: Beyond["limit"], allowed: number | undefined, measured: number]>
 ): Beyond | undefined =>
   measures.flatMap(([limit, allowed, measured]) =>
-    allowed !== undefined && measured > allowed ? [{ limit, allowed, measured }] : []
+    // A limit that is no number lets nothing through: as none at all it would be a budget that is lost without a word.
+    allowed !== undefined && !(measured <= allowed) ? [{ limit, allowed, measured }] : []
   )[0]
 
 /**
