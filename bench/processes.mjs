@@ -20,6 +20,13 @@ const pids = () => readdirSync("/proc").map(Number).filter((pid) => pid > 1 && p
 export const alive = (mark) =>
   pids().filter((pid) => read(pid, "cmdline").includes(mark)).map((pid) => ({ pid, startTime: fields(pid)[19] }))
 
+/** Those in a group. */
+export const inGroup = (group) =>
+  pids().filter((pid) => {
+    const [state, , of] = fields(pid)
+    return Number(of) === group && state !== "Z" && state !== "X"
+  })
+
 /** Kills those that are still the same. */
 export const kill = (processes) => {
   for (const { pid, startTime } of processes) {

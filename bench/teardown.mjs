@@ -140,6 +140,17 @@ const detached = async () => async (program) => {
   }
 }
 
+/** The floor of one that knows that the group is empty: a look at the process table before, and looks after. */
+const verified = async () => async (program) => {
+  const child = spawn(program, { detached: true, stdio: "ignore" })
+  return async () => {
+    const exit = gone(child)
+    if (processes.inGroup(child.pid).length > 0) process.kill(-child.pid, "SIGKILL")
+    await exit
+    while (processes.inGroup(child.pid).length > 0) await sleep(1)
+  }
+}
+
 /** The floor: nobody is looked for, and the kernel does the rest. */
 const known = async () => async (program) => {
   const child = spawn(program, { detached: true, stdio: "ignore" })
@@ -205,6 +216,7 @@ const peer = (name) => async () => (await import("./peers/ends.mjs"))[name](grac
 export const arms = Object.fromEntries(
   Object.entries({
     [baseline]: detached,
+    "kill(-pgid) between two looks": verified,
     "every process, known beforehand": known,
     ours: ours({}),
     "ours: sealed": ours({ seal: "namespace" }),
