@@ -10,6 +10,7 @@ const rooms = {
   agents: modules("Agent(Run)?", "Conversation", "SessionStore", "internal/(run|session)/.*"),
   drivers: modules("drivers/.*"),
   fleet: modules("Fleet", "Worktree", "internal/(fleet|worktree)/.*"),
+  testing: modules("testing/.*", "internal/testing/.*"),
   barrel: modules("index")
 }
 const names = Object.keys(rooms)

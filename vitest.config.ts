@@ -10,6 +10,7 @@ const src = (path: string): string => fileURLToPath(new URL(`./src/${path}`, imp
 export const alias = [
   { find: /^effect-agents$/, replacement: src("index.ts") },
   { find: /^effect-agents\/(Claude|Codex|Copilot)$/, replacement: src("drivers/$1.ts") },
+  { find: /^effect-agents\/testing$/, replacement: src("testing/index.ts") },
   { find: /^effect-agents\/(\w+)$/, replacement: src("$1.ts") }
 ]
 

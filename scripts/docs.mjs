@@ -1,7 +1,7 @@
 // Every public export carries @since, @category and a sentence; if it is a value (not a type), an example of its own.
 // Every public module has a head that says what it is for, and an example. The barrel needs sentences only.
 import ts from "typescript"
-import { publicModules, read, report } from "./files.mjs"
+import { publicModules, read, report, testModules } from "./files.mjs"
 
 const problems = []
 let exportsSeen = 0
@@ -39,7 +39,7 @@ const exportsOf = (statement) => {
   return [[statement.name?.text ?? "default", statement]]
 }
 
-for (const { source } of [{ source: "src/index.ts" }, ...publicModules]) {
+for (const { source } of [{ source: "src/index.ts" }, ...publicModules, ...testModules]) {
   const file = ts.createSourceFile(source, read(source), ts.ScriptTarget.ES2022, true)
   const place = (node) => `${source}:${file.getLineAndCharacterOfPosition(node.getStart()).line + 1}`
   const overloaded = new Set()

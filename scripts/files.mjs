@@ -20,9 +20,12 @@ export const read = (path) => readFileSync(join(root, path), "utf8")
 
 export const packageJson = JSON.parse(read("package.json"))
 
+/** What stands together under one path of its own, and not in the barrel. */
+export const testModules = filesUnder("src/testing", /^[A-Z]\w*\.ts$/).map((source) => ({ source }))
+
 /** Public modules by name: what `exports` offers, with the source file of each. */
 export const publicModules = Object.entries(packageJson.exports).flatMap(([key, target]) =>
-  typeof target === "string" && target.startsWith("./dist/") && key !== "."
+  typeof target === "string" && target.startsWith("./dist/") && key !== "." && key !== "./testing"
     ? [{ name: key.slice(2), source: target.replace("./dist/", "src/").replace(/\.js$/, ".ts") }]
     : []
 )

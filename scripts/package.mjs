@@ -44,7 +44,11 @@ if (run("npm", ["run", "build"]) !== undefined) {
     run("npx", ["--no-install", "attw", tarball, "--profile", "esm-only", "--no-emoji", "--format", "ascii"])
     run("tar", ["-xzf", tarball, "--strip-components=1", "-C", join(work, "node_modules", packageJson.name)])
     // The peers are found in node_modules of the repository, further up.
-    const entries = [packageJson.name, ...publicModules.map(({ name }) => `${packageJson.name}/${name}`)]
+    const entries = [
+      packageJson.name,
+      `${packageJson.name}/testing`,
+      ...publicModules.map(({ name }) => `${packageJson.name}/${name}`)
+    ]
     writeFileSync(
       join(work, "import.mjs"),
       `import assert from "node:assert"

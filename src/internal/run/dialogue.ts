@@ -14,7 +14,7 @@ import type * as AgentDriver from "../../AgentDriver.js"
 import * as Approval from "../../Approval.js"
 import type * as ProcessTree from "../../ProcessTree.js"
 import { inBackground } from "../background.js"
-import { onNativeTime } from "../nativeClock.js"
+import type { onNativeTime } from "../nativeClock.js"
 import * as Reading from "./reading.js"
 
 /** What ends a run from this side: a handler that failed, or an agent that does not answer. */
@@ -56,12 +56,13 @@ interface Options<S, E, R> {
   readonly isOpen: boolean
   readonly approve: Approval.Handler<E, R> | undefined
   readonly replyWithinMs: number
+  readonly onTime: typeof onNativeTime
   /** Fibers that must not hold up the end of the tree live in the scope around it. */
   readonly handlers: FiberMap.FiberMap<string>
 }
 
 export const make = Effect.fnUntraced(function*<S, E, R>(
-  { approve, driver, handlers, isOpen, reading, replyWithinMs, tree }: Options<S, E, R>
+  { approve, driver, handlers, isOpen, onTime, reading, replyWithinMs, tree }: Options<S, E, R>
 ): Effect.fn.Return<Dialogue<S, E>, never, R | Scope.Scope> {
   const context = yield* Effect.context<R>()
   const outbox = yield* Mailbox.make<Uint8Array>()
@@ -85,7 +86,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
 
   const expire = (what: string): Effect.Effect<void> =>
     Effect.sleep(replyWithinMs).pipe(
-      onNativeTime,
+      onTime,
       Effect.zipRight(Deferred.succeed(broken, { _tag: "Unresponsive", what })),
       Effect.asVoid
     )
@@ -162,7 +163,7 @@ export const make = Effect.fnUntraced(function*<S, E, R>(
             onSuccess: (receipt): Receipt => receipt,
             onTimeout: (): Receipt => ({ _tag: "Late" })
           }),
-          onNativeTime
+          onTime
         )
       }).pipe(Effect.ensuring(Effect.sync(() => receipts.delete(id)))),
     end: Effect.suspend(() => {

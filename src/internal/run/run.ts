@@ -35,6 +35,8 @@ import * as Reading from "./reading.js"
 export interface Options extends AgentRun.Settings {
   readonly program?: string | undefined
   readonly follower?: Follower | undefined
+  /** On whose time the agent is waited for; by default on native time, as real processes are. */
+  readonly onTime?: typeof onNativeTime | undefined
 }
 
 /** Who wants to know of the conversation of a run: when the agent names it, and when the run has ended. */
@@ -91,6 +93,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
   const agent = driver.name
   const options = settle(layerOptions, runOptions)
   const { approve } = runOptions
+  const onTime = layerOptions.onTime ?? onNativeTime
   const scope = yield* Effect.scope
   const began = yield* Clock.currentTimeMillis
   // Around the tree, so that a handler that cannot be interrupted does not hold up its end.
@@ -122,12 +125,13 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     isOpen: isDialogue,
     approve,
     replyWithinMs: options.replyWithinMs,
+    onTime,
     handlers
   })
   const resumed = request.session._tag === "Resume" ? request.session.id : undefined
   const splitter = lines.makeSplitter(options.maxLineBytes)
   let turn = { events, outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(), began }
-  let spent = Limits.begun(yield* onNativeTime(monotonicMillis))
+  let spent = Limits.begun(yield* onTime(monotonicMillis))
   let interrupted = false
   let closed = false
 
@@ -300,13 +304,13 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
     // What the agent says of its own end is none of what it was at.
     yield* Fiber.interrupt(reader)
     return { stopped, exitedAlone }
-  }).pipe(onNativeTime)
+  }).pipe(onTime)
 
   const work = Effect.gen(function*() {
     const { exitedAlone, stopped } = yield* readToEnd
     yield* dialogue.end
     const teardown = yield* tree.teardown
-    yield* Fiber.await(stderrRead).pipe(Effect.timeoutOption(options.drainMs), onNativeTime)
+    yield* Fiber.await(stderrRead).pipe(Effect.timeoutOption(options.drainMs), onTime)
     if (stopped._tag === "Handler") return yield* Effect.failCause(stopped.cause)
     const exit = yield* tree.isRunning.pipe(
       Effect.flatMap((running) => running ? Effect.succeed({ code: null, signal: null }) : tree.exit)
@@ -403,7 +407,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
             onSome: () => keep ? orphans.end(tree, before) : Effect.void
           })),
           events.hurried,
-          onNativeTime
+          onTime
         )
       })
     }
@@ -428,7 +432,7 @@ export const open = Effect.fnUntraced(function*<S, E, R>(
         outcome: yield* Deferred.make<AgentOutcome.Turn, AgentError.AgentError | E>(),
         began: yield* Clock.currentTimeMillis
       }
-      spent = Limits.begun(yield* onNativeTime(monotonicMillis))
+      spent = Limits.begun(yield* onTime(monotonicMillis))
       interrupted = false
       Reading.begin(reading)
       yield* dialogue.tell({ _tag: "Turn", prompt })
