@@ -45,6 +45,17 @@ describe("a scripted agent", () => {
       ])
     ))
 
+  it.effect("can be probed, without a turn of its script", () =>
+    Effect.gen(function*() {
+      const { account, agent, problems, version } = yield* Agent.probe()
+      assert.deepStrictEqual({ account, agent, problems, version }, {
+        account: { login: "unknown" },
+        agent: "scripted",
+        problems: [],
+        version: "1.0.0"
+      })
+    }).pipe(playing(() => assert.fail("a turn"))))
+
   it.effect("is ended at a limit", () =>
     Effect.gen(function*() {
       const fiber = yield* Effect.fork(Effect.flip(Agent.run(request, { limits: { wall: "1 minute" } })))
@@ -59,7 +70,9 @@ describe("a scripted agent", () => {
         Agent.run(request, { approve: () => Effect.succeed(decision) }))
       const alone = yield* Agent.run(request)
       assert.deepStrictEqual(
-        [...answers, alone].map(({ text }) => text),
+        [...answers, alone].map(({ text }) =>
+          text
+        ),
         ["made", "left", "left"]
       )
     }).pipe(playing(asking)))
@@ -69,7 +82,9 @@ describe("a scripted agent", () => {
       const tags = yield* Effect.forEach(["limited", "crash", "silent", "bug"], (prompt) =>
         Effect.map(Effect.flip(Agent.run(AgentRequest.make({ prompt }))), (error) => [error._tag, error.message]))
       assert.deepStrictEqual(
-        tags.map(([tag]) => tag),
+        tags.map(([tag]) =>
+          tag
+        ),
         [
           "AgentRateLimited",
           "AgentFailed",

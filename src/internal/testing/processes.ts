@@ -21,8 +21,13 @@ import type { Script, Step } from "./script.js"
 
 const encoder = new TextEncoder()
 
+/** How `Agent.probe` asks. */
+const versionFlag = "--version"
+const version = "1.0.0\n"
+const nothing: protocol.Start = { prompt: "", session: "", forkOf: undefined, dialogue: false }
+
 const play = Effect.fnUntraced(function*(script: Script, turns: Map<string, number>, argument: string, pid: number) {
-  const started: protocol.Start = JSON.parse(argument)
+  const started: protocol.Start = argument === versionFlag ? nothing : JSON.parse(argument)
   const { dialogue, forkOf, session } = started
   const stdout = yield* Mailbox.make<Uint8Array>()
   const stderr = yield* Mailbox.make<Uint8Array>()
@@ -142,7 +147,10 @@ const play = Effect.fnUntraced(function*(script: Script, turns: Map<string, numb
     })
   )
   yield* Effect.addFinalizer(() => report)
-  if (!dialogue) yield* inBackground(FiberHandle.run(player, turn(started.prompt)))
+  const first = started === nothing
+    ? Effect.zipRight(stdout.offer(encoder.encode(version)), exit(0, null))
+    : turn(started.prompt)
+  if (!dialogue) yield* inBackground(FiberHandle.run(player, first))
 
   const tree: ProcessTree.ProcessTree = {
     ...Inspectable.BaseProto,
