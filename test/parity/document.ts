@@ -1,4 +1,5 @@
 /** The tables as a page. */
+import type { Part } from "./guarantees.js"
 import { type Proof, type Row, states } from "./row.js"
 
 export interface Table {
@@ -39,5 +40,29 @@ export const page = (tables: ReadonlyArray<Table>): string =>
       + "title in it, or a check of `npm run check`; those below `real/` need the real CLIs (`npm run test:real`).",
       "Written by `npx vitest run test/parity -u` from the tables in `test/parity`, which fail without a test that is there.",
       ...tables.map(section)
+    ].join("\n\n")
+  }\n`
+
+export const promises = (parts: ReadonlyArray<Part>): string =>
+  `${
+    [
+      "# Guarantees",
+      "What is promised, by which layer, on which system, and the test that proves it. A proof is a file below `test/` and\n"
+      + "words of a title in it; those below `real/` need the real CLIs (`npm run test:real`), those below `zoo/` are let loose\n"
+      + "by `npm run test:zoo`. What the layers are, and what none of them does, is in [containment.md](containment.md).",
+      "POSIX is Linux, macOS and BSD. All tests run on Linux: what is said of macOS, BSD and Windows is proven there with the\n"
+      + "process table or the tools of those systems played, and was not tried on such a machine yet.",
+      "Written by `npx vitest run test/parity -u` from `test/parity/guarantees.ts`, which fails without a test that is there.",
+      ...parts.map(({ rows, title }) =>
+        [
+          `## ${title}`,
+          "",
+          line(["promise", "layer", "platform", "proof"]),
+          line(["---", "---", "---", "---"]),
+          ...rows.map(({ layer, platform, promise, proofs }) =>
+            line([promise, layer, platform, proofs.map(shown).join("<br>")])
+          )
+        ].join("\n")
+      )
     ].join("\n\n")
   }\n`

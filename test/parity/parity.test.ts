@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url"
 import * as ts from "typescript"
 import { capabilities, errors } from "./capabilities.js"
 import { defects, missing } from "./defects.js"
-import { page, type Table } from "./document.js"
+import { page, promises, type Table } from "./document.js"
+import { guarantees } from "./guarantees.js"
 import { reports } from "./reports.js"
 import { type Proof, range, type Row } from "./row.js"
 
@@ -111,5 +112,22 @@ describe("parity", () => {
 
   it("docs/parity.md is what the tables say", async () => {
     await expect(page(tables)).toMatchFileSnapshot("../../docs/parity.md")
+  })
+})
+
+describe("guarantees", () => {
+  const rows = guarantees.flatMap(({ rows }) => rows)
+
+  it("names only tests that are there, and one at least for every promise", () => {
+    const wrong = rows.flatMap(({ promise, proofs }) =>
+      proofs.length === 0
+        ? [`${promise}: no proof`]
+        : proofs.filter((proof) => !isThere(proof)).map((proof) => `${promise}: ${shown(proof)}`)
+    )
+    assert.deepStrictEqual(wrong, [])
+  })
+
+  it("docs/guarantees.md is what the table says", async () => {
+    await expect(promises(guarantees)).toMatchFileSnapshot("../../docs/guarantees.md")
   })
 })

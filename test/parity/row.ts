@@ -66,6 +66,7 @@ export const kernel = {
   guard: at("kernel/guard"),
   host: at("kernel/host"),
   limits: at("kernel/limits"),
+  seal: at("kernel/seal"),
   start: at("kernel/start"),
   tables: at("kernel/tables"),
   teardown: at("kernel/teardown")
@@ -97,6 +98,7 @@ export const session = {
 
 export const fakes = at("fakes/fakes")
 export const parity = at("parity/parity")
+export const zoo = at("zoo/zoo")
 export const real = {
   dialogue: at("real/dialogue"),
   hostDeath: at("real/hostDeath"),
