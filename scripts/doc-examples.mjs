@@ -1,6 +1,5 @@
-// Type-checks the ```ts blocks of the documentation: in comments of src, in README.md and in docs/.
+// Type-checks the ```ts blocks of the documentation: in comments of src, and in every page.
 // Each block is a module of its own, padded so that an error names the line of the source it stands in.
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import ts from "typescript"
 import { filesUnder, read, report, root } from "./files.mjs"
@@ -11,7 +10,7 @@ const blocksOf = (path) => {
   read(path).split("\n").forEach((line, index) => {
     const text = path.endsWith(".ts") ? /^\s*\* ?(.*)$/.exec(line)?.[1] : line
     if (open === undefined) {
-      if (text !== undefined && /^\s*```ts\s*$/.test(text)) open = { line: index + 1, lines: [] }
+      if (text !== undefined && /^\s*```(ts|typescript)\b/.test(text)) open = { line: index + 1, lines: [] }
     } else if (text === undefined || /^\s*```\s*$/.test(text)) {
       blocks.push({ path, ...open })
       open = undefined
@@ -22,11 +21,7 @@ const blocksOf = (path) => {
   return blocks
 }
 
-const sources = [
-  ...filesUnder("src", /\.ts$/),
-  ...["README.md"].filter((path) => existsSync(join(root, path))),
-  ...(existsSync(join(root, "docs")) ? filesUnder("docs", /\.md$/) : [])
-]
+const sources = [...filesUnder("src", /\.ts$/), ...filesUnder(".", /\.md$/)]
 // The blocks are files of the program only, never of the disk.
 const virtual = new Map(
   sources.flatMap(blocksOf).map((block) => [
