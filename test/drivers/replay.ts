@@ -1,6 +1,7 @@
 import * as Schema from "effect/Schema"
 import type * as AgentDriver from "effect-agents/AgentDriver"
 import * as AgentEvent from "effect-agents/AgentEvent"
+import * as Codex from "effect-agents/Codex"
 import { readFileSync } from "node:fs"
 import * as Request from "../utils/Request.js"
 
@@ -69,4 +70,18 @@ export const words = (plan: AgentDriver.Plan): ReadonlyArray<string> =>
       : arg._tag === "Secret"
       ? arg.value
       : `${arg.prefix ?? ""}<${arg.name}>${arg.suffix ?? ""}`
+  )
+
+/** Codex, spoken with. */
+export const replayDialogue = (lines: ReadonlyArray<AgentDriver.JsonRecord>): Replay =>
+  replay(
+    {
+      ...Codex.driver,
+      protocol: {
+        ...Codex.driver.protocol,
+        initial: (request) =>
+          Codex.driver.protocol.initial(request, { ...context, dialogue: { approvals: false, keep: false } })
+      }
+    },
+    lines
   )

@@ -4,27 +4,13 @@ import type * as AgentEvent from "effect-agents/AgentEvent"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
-import { context, only, records, type Replay, replay } from "./replay.js"
+import { only, records, type Replay, replay, replayDialogue } from "./replay.js"
 
 const claude = (name: string) => replay(Claude.driver, records(name))
 const copilot = (name: string) => replay(Copilot.driver, records(name))
 const codex = (name: string) => replay(Codex.driver, records(name))
 
-/** The same driver, spoken with. */
-const replayed = (lines: ReturnType<typeof records>): Replay =>
-  replay(
-    {
-      ...Codex.driver,
-      protocol: {
-        ...Codex.driver.protocol,
-        initial: (request) =>
-          Codex.driver.protocol.initial(request, { ...context, dialogue: { approvals: false, keep: false } })
-      }
-    },
-    lines
-  )
-
-const server = (name: string) => replayed(records(name))
+const server = (name: string) => replayDialogue(records(name))
 
 const changes = ({ events }: Replay) =>
   only(events, "FileChange").map(({ call, kind, movedTo, path }) => [kind, path, call, movedTo])
@@ -138,7 +124,7 @@ describe("plans", () => {
     ]))
 
   it("codex, spoken with", () => {
-    const told = replayed([...records("codex-server-text").slice(0, 6), {
+    const told = replayDialogue([...records("codex-server-text").slice(0, 6), {
       method: "turn/plan/updated",
       params: {
         threadId: only(server("codex-server-text").events, "Started")[0]?.session,

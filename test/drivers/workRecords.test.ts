@@ -5,7 +5,7 @@ import type * as AgentEvent from "effect-agents/AgentEvent"
 import * as Claude from "effect-agents/Claude"
 import * as Codex from "effect-agents/Codex"
 import * as Copilot from "effect-agents/Copilot"
-import { ask, context, only, replay } from "./replay.js"
+import { ask, context, only, replay, replayDialogue } from "./replay.js"
 
 type Lines = ReadonlyArray<AgentDriver.JsonRecord>
 
@@ -151,17 +151,11 @@ describe("codex, spoken with", () => {
       receiverThreadIds: [thread]
     })
   const hear = (lines: Lines) =>
-    replay(
-      {
-        ...Codex.driver,
-        protocol: {
-          ...Codex.driver.protocol,
-          initial: (request) =>
-            Codex.driver.protocol.initial(request, { ...context, dialogue: { approvals: false, keep: false } })
-        }
-      },
-      [{ id: "thread", result: { thread: { id: "t" } } }, note("t", "turn/started", { turn: { id: "1" } }), ...lines]
-    ).events
+    replayDialogue([
+      { id: "thread", result: { thread: { id: "t" } } },
+      note("t", "turn/started", { turn: { id: "1" } }),
+      ...lines
+    ]).events
   const activity = (thread: string, kind: string) =>
     item("t", "completed", { id: "act", type: "subAgentActivity", kind, agentThreadId: thread })
   const turn = (threadId: string, status?: string) =>

@@ -4,7 +4,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Agent from "effect-agents/Agent"
 import * as AgentError from "effect-agents/AgentError"
-import * as AgentOutcome from "effect-agents/AgentOutcome"
 import * as AgentRequest from "effect-agents/AgentRequest"
 import type * as AgentRun from "effect-agents/AgentRun"
 import * as Fleet from "effect-agents/Fleet"
@@ -20,7 +19,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path"
 import { conformance, marked } from "../conformance/harness.js"
 import * as Fakes from "../utils/Fakes.js"
-import { empty } from "../utils/Reports.js"
+import { empty, outcome as anOutcome } from "../utils/Reports.js"
 import * as TempDir from "../utils/TempDir.js"
 
 const partial = (fields: Partial<AgentError.Partial>): AgentError.Partial => ({
@@ -41,20 +40,7 @@ const partial = (fields: Partial<AgentError.Partial>): AgentError.Partial => ({
 const overloaded = (fields: Partial<AgentError.Partial> = {}) =>
   new AgentError.AgentOverloaded({ agent: "fake", detail: "529", partial: partial(fields) })
 
-const outcome = AgentOutcome.AgentOutcome.make({
-  agent: "fake",
-  session: Session.SessionRef.make({ agent: "fake", id: "s1", cwd: "/" }),
-  text: "done",
-  usage: {},
-  attempts: [],
-  filesChanged: [],
-  stop: "completed",
-  exit: { code: 0, signal: null },
-  stderrTail: "",
-  unparsed: 0,
-  durationMs: 1,
-  teardown: empty
-})
+const outcome = anOutcome({ text: "done" })
 
 /** An agent that fails with these errors, one after the other, and then answers; it notes what it was asked. */
 const failing = (errors: ReadonlyArray<AgentError.AgentError>) => {

@@ -1,31 +1,15 @@
 /** What an answer that was mended has cost in all: the agent is a list of outcomes here. */
 import { assert, describe, it } from "@effect/vitest"
 import * as AgentError from "effect-agents/AgentError"
-import * as AgentOutcome from "effect-agents/AgentOutcome"
+import type * as AgentOutcome from "effect-agents/AgentOutcome"
 import * as AgentRequest from "effect-agents/AgentRequest"
-import * as Session from "effect-agents/Session"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { finished } from "../../src/internal/run/conclude.js"
 import { ask } from "../../src/internal/run/object.js"
-import { empty } from "../utils/Reports.js"
+import { outcome as anOutcome } from "../utils/Reports.js"
 
-const outcome = (fields: Partial<AgentOutcome.AgentOutcome>) =>
-  AgentOutcome.AgentOutcome.make({
-    agent: "fake",
-    session: Session.SessionRef.make({ agent: "fake", id: "s1", cwd: "/" }),
-    text: "",
-    usage: { inputTokens: 10 },
-    attempts: [],
-    filesChanged: [],
-    stop: "completed",
-    exit: { code: 0, signal: null },
-    stderrTail: "",
-    unparsed: 0,
-    durationMs: 1,
-    teardown: empty,
-    ...fields
-  })
+const outcome = (fields: Partial<AgentOutcome.AgentOutcome>) => anOutcome({ usage: { inputTokens: 10 }, ...fields })
 
 const attempt = (attempt: number) => ({ reason: "overloaded", attempt })
 
